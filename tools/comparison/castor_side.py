@@ -2,6 +2,7 @@
 """castor's own side: functions that are bound once and then run by a prepared call of the C API."""
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from ctypes import byref, c_int64, sizeof
 
@@ -12,6 +13,17 @@ from castor._operands import input_operand, output_operand
 from castor._structures import NamedConstant, ParseOptions, View
 
 from .tasks import Function, Prepared, Tensor, outputs_of
+
+workers: set[int] = set()
+"""Thread ids of castor's pool."""
+
+
+def executor(threads: int) -> int:
+    """The pool's address; its threads are noted when it is made."""
+    before = set(map(int, os.listdir("/proc/self/task")))
+    address = _runtime.executor(threads)
+    workers.update(set(map(int, os.listdir("/proc/self/task"))) - before)
+    return address
 
 
 def bound_call(function: Function, threads: int) -> tuple[Call, list, tuple]:
@@ -26,7 +38,7 @@ def bound_call(function: Function, threads: int) -> tuple[Call, list, tuple]:
     for view, operand in (*zip(call.inputs, inputs), *zip(call.outputs, results)):
         view.data = operand.address
     if threads > 1:
-        call.options.executor = _runtime.executor(threads)
+        call.options.executor = executor(threads)
     return call, outputs, (compiled, bound, inputs, results)
 
 

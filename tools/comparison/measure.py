@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -37,6 +38,24 @@ FAMILIES: dict[str, Callable[[bool], Iterator[Task]]] = {
     "blocks": blocks.tasks}
 TOO_SLOW = ("torch.compile",)  # for the short form: a compiler runs for each chain
 ONCE = {"compile_time": compile_time.measured, "start_up": start_up.measured}
+
+
+@contextlib.contextmanager
+def separate_processors(threads: int) -> Iterator[None]:
+    """The calling thread on the first CPU, castor's workers on the others: where other processes
+    run, a worker that was asleep may be woken on the caller's CPU and stay there. Peers' threads
+    spin, and find theirs."""
+    if threads == 1:
+        yield
+        return
+    cpus = sorted(os.sched_getaffinity(0))
+    for worker in castor_side.workers:
+        os.sched_setaffinity(worker, cpus[1:])
+    os.sched_setaffinity(0, cpus[:1])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cpus)
 
 
 class Measurement:
@@ -89,6 +108,10 @@ class Measurement:
 
     def record(self) -> dict:
         """Times of all in turn."""
+        with separate_processors(self._threads):
+            return self._timed()
+
+    def _timed(self) -> dict:
         calls = {f"castor {form}": prepared for form, prepared in self._castor.items()}
         calls |= self._peers
         found = timing.in_turn(calls, "castor ", self._threads, self._effort)

@@ -44,35 +44,44 @@ def seconds(call: Callable[[], object]) -> float:
     return spent
 
 
-def cold_and_warm(creations: list[Callable[[], object]]) -> dict[str, float]:
-    """Medians over what is created: first times, and the best of later ones."""
-    first, later = [], []
-    for create in creations:
-        first.append(seconds(create))
-        later.append(min(seconds(create) for _ in range(WARM)))
-        if first[-1] > SLOW_SECONDS and len(first) == SLOW_TASKS:
+def times_of(creations: dict[str, Callable[[], object]]) -> dict[str, tuple[float, float]]:
+    """By name of the task, the first time and the best of later ones."""
+    found: dict[str, tuple[float, float]] = {}
+    for name, create in creations.items():
+        first = seconds(create)
+        found[name] = first, min(seconds(create) for _ in range(WARM))
+        if first > SLOW_SECONDS and len(found) == SLOW_TASKS:
             break
-    return {"cold": statistics.median(first), "warm": statistics.median(later),
-            "count": len(first)}
+    return found
 
 
-def peer_creations(peer: Peer, tasks: list[Task]) -> list[Callable[[], object]]:
-    made = []
+def peer_creations(peer: Peer, tasks: list[Task]) -> dict[str, Callable[[], object]]:
+    made = {}
     for task in tasks:
         try:
-            made.append(peer.creation(task))
+            made[task.name] = peer.creation(task)
         except Lacking:
             continue
     return made
 
 
+def medians(found: dict[str, tuple[float, float]],
+            ours: dict[str, tuple[float, float]]) -> dict[str, float]:
+    """Of a peer, and of castor for the same tasks."""
+    return {"cold": statistics.median(first for first, _ in found.values()),
+            "warm": statistics.median(later for _, later in found.values()),
+            "castor_cold": statistics.median(ours[name][0] for name in found),
+            "castor_warm": statistics.median(ours[name][1] for name in found),
+            "count": len(found)}
+
+
 def measured(chosen: list[Peer], threads: int, quick: bool) -> Iterator[dict]:
     for name, tasks in groups(quick).items():
-        ours = cold_and_warm([creation(task.function("")) for task in tasks])
-        record: dict = {"family": FAMILY, "name": name, "threads": threads, "castor": {"": ours},
+        ours = times_of({task.name: creation(task.function("")) for task in tasks})
+        record: dict = {"family": FAMILY, "name": name, "threads": threads, "castor": {},
                         "peers": {}}
         for peer in chosen:
-            creations = peer_creations(peer, tasks)
-            record["peers"][peer.name] = (cold_and_warm(creations) if creations
+            found = times_of(peer_creations(peer, tasks))
+            record["peers"][peer.name] = (medians(found, ours) if found
                                           else {"lacks": "compiles nothing of this kind"})
         yield record

@@ -101,6 +101,8 @@ def rates(run: Run, family: str, suffix: str, title: str, path: pathlib.Path) ->
 
 def draw(run: Run, folder: pathlib.Path) -> list[str]:
     """All charts of which the run has rows; the names of the files."""
+    if 1 not in run.threads():
+        return []
     made = [summary(run, folder / "peers.svg")]
     if run.of(CONVERSIONS, 1):
         made.append(conversions(run, folder / "peers-conversions.svg"))

@@ -24,7 +24,7 @@ class Loss:
 
 def losses(run: Run) -> list[Loss]:
     """The slowest first."""
-    found = [Loss(row, figure, reason_of(row, figure)) for row in run.timed()
+    found = [Loss(row, figure, reason_of(row, figure)) for row in [*run.timed(), *run.compiles()]
              for figure in row.figures() if figure.ratio < 1]
     return sorted(found, key=lambda loss: loss.figure.ratio)
 

@@ -54,7 +54,7 @@ def head(run: Run, charts: Sequence[str]) -> list[str]:
 
 def losses_part(run: Run) -> list[str]:
     found = losses(run)
-    count = sum(len(row.figures()) for row in run.timed())
+    count = sum(len(row.figures()) for row in [*run.timed(), *run.compiles()])
     lines = ["", "## Where a peer is faster", "",
              f"{len(found)} of {count} figures, {sum(loss.figure.ratio < 0.9 for loss in found)}"
              " of them below 0.9.", ""]
@@ -173,16 +173,21 @@ def compile_part(run: Run) -> list[str]:
     rows = run.of("compile time")
     if not rows:
         return []
-    cells = []
-    for row in rows:
-        named = {"castor": row.record["castor"][""]} | row.record["peers"]
-        cells += [(row.name, peer, f"{each['cold'] * 1e6:.4g}", f"{each['warm'] * 1e6:.4g}",
-                   str(each["count"])) for peer, each in named.items()
-                  if "cold" in each]
+    cells = [(row.name, peer, str(entry["count"]), *compile_times(entry, "cold"),
+              *compile_times(entry, "warm"))
+             for row in rows for peer, entry in row.record["peers"].items()]
     return ["", "## Compile time", "",
-            "Microseconds from a description to what can be run, for a function not met before"
-            " (median over the functions) and once more (best of 5).", "",
-            *table(("what", "by", "cold, us", "warm, us", "functions"), cells)]
+            "Microseconds from a description to what can be run, for functions not met before and"
+            " once more (best of 5): medians over the functions that the peer has, and castor's"
+            " for the same ones.", "",
+            *table(("what", "peer", "functions", "cold, us", "castor", "ratio", "warm, us",
+                    "castor", "ratio"), cells)]
+
+
+def compile_times(entry: dict, kind: str) -> tuple[str, str, str]:
+    theirs, ours = entry[kind], entry[f"castor_{kind}"]
+    mark = "!" if theirs < ours else ""
+    return f"{theirs * 1e6:.4g}", f"{ours * 1e6:.4g}", f"{mark}{theirs / ours:.2f}"
 
 
 def start_part(run: Run) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 
 from .rows import Figure, Row
@@ -12,16 +13,18 @@ UNEXPLAINED = "not explained yet"
 
 @dataclasses.dataclass(frozen=True)
 class Reason:
-    """Patterns of regular expressions; at most that far below 1, where a bound is given."""
+    """Regular expressions for a figure; a least ratio, and a largest time of castor's."""
     family: str
     name: str
     peer: str
     text: str
     min_ratio: float = 0
     threads: str = ""
+    max_seconds: float = math.inf
 
     def holds(self, row: Row, figure: Figure) -> bool:
         return (figure.ratio >= self.min_ratio
+                and row.castor_seconds(figure.form) < self.max_seconds
                 and re.fullmatch(self.family, row.family) is not None
                 and re.search(self.name, row.name) is not None
                 and re.search(self.peer, figure.peer) is not None
@@ -33,15 +36,29 @@ NARROW = "(u1|u2|u3|u4|u6|i2|i4|f4e2m1|f6e2m3|f6e3m2|nf4)"
 REASONS = (
     Reason("conversions.*", rf"^{NARROW} to \1$", "",
            "castor unpacks and packs again what a copy of whole bytes would do"),
-    Reason("conversions.*", r"^(u1|u2|u3|u4|u6|f4e2m1|nf4) to [uif](16|32)$", "ml_dtypes",
+    Reason("conversions.*", r"^(u1|u2|u3|u4|u6|f4e2m1|nf4) to [uif](16|32|64)$", "ml_dtypes",
            "the window on the stack through which castor unpacks crosses a cache line, and Zen 5"
            " forwards no such store to the loads that follow: 19 cycles for 64 elements instead of"
            " 4; ml_dtypes has a byte for each element"),
     Reason(".*", "of 16 elements$", "",
            "the cost of a call: castor's checks of views and its call through ctypes"),
-    Reason("conversions of 65,536", r"^(\w+) to \1$", "",
-           "a copy: the cost of a call through ctypes, 0.3 us more than NumPy's own"),
+    Reason("conversions.*", r"^(\w+) to \1$", "",
+           "a copy: memcpy, with no call through ctypes before it"),
+    Reason("ConvInteger", "1x1.* i8 x i8$", "oneDNN",
+           "x of i8: adding 128 to it costs castor 2 to 16 % of its time with channels last,"
+           " oneDNN 3 %"),
+    Reason("compile time", "(convolution|matrix product), ", "",
+           "castor packs the weights each time that it binds, and sums them for zero points"),
+    Reason("compile time", "warm$", "oneDNN",
+           "castor parses the text again before it looks it up; oneDNN begins with a descriptor"),
+    Reason("compile time", "chain, cold$", "oneDNN",
+           "castor plans loops, broadcasts and fusion of a function; oneDNN makes one primitive"),
+    Reason("MatMulInteger", "^512 x 4096 x 4096 i8 x i8$", "",
+           "a of i8: adding 128 to it costs castor 11 % here, oneDNN nothing"),
     Reason(".*", "", "", "within the noise of the machine", min_ratio=0.95),
+    Reason(".*", "", "oneDNN|ONNX Runtime|OpenVINO|PyTorch|torch.compile",
+           "two threads: castor's worker sleeps between calls and comes in 20 to 40 us later; those"
+           " of OpenMP, oneTBB and ONNX Runtime spin", threads="2", max_seconds=0.0005),
 )
 
 

@@ -81,6 +81,14 @@ class Run:
         return [row for row in self.rows
                 if row.family == family and threads in (None, row.threads)]
 
+    def compiles(self) -> list[Row]:
+        """Compile times as rows: cold and warm, castor's for the functions that the peer has."""
+        return [Row({"family": row.family, "name": f"{row.name}, {kind}", "threads": row.threads,
+                     "castor": {"": {"best": entry[f"castor_{kind}"]}},
+                     "peers": {peer: {"best": entry[kind]}}})
+                for row in self.of("compile time") for peer, entry in row.record["peers"].items()
+                for kind in ("cold", "warm")]
+
     def families(self) -> list[str]:
         return list(dict.fromkeys(row.family for row in self.timed()))
 
