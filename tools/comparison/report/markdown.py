@@ -11,7 +11,7 @@ from .losses import by_reason, losses
 from .ranking import TIE, Agreement
 from .rows import Figure, Row, Run, geometric_mean
 
-LISTED = 12  # entries of a line; the others are counted
+LISTED = 12  # results that differ in a line; the others are counted
 CONVERSIONS, SMALL_CONVERSIONS = "conversions", "conversions of 65,536"
 
 
@@ -60,9 +60,8 @@ def losses_part(run: Run) -> list[str]:
              " of them below 0.9.", ""]
     cells = []
     for (reason, family, peer), group in by_reason(found).items():
-        shown = "; ".join(loss.text() for loss in group[:LISTED])
-        more = f"; and {len(group) - LISTED} more" if len(group) > LISTED else ""
-        cells.append((reason, family, peer, str(len(group)), shown + more))
+        cells.append((reason, family, peer, str(len(group)),
+                      "; ".join(loss.text() for loss in group)))
     return lines + table(("reason", "family", "peer", "figures", "ratios"), cells)
 
 
