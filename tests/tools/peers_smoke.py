@@ -80,7 +80,7 @@ lost, = losses.losses(fast)
 assert lost.reason == reasons.UNEXPLAINED and lost.figure.ratio == 0.5
 text = markdown.markdown(fast, [], None)
 assert "not explained yet" in text and "u8 to u1 0.50" in text and "R failed: Sad" in text, text
-assert ranking.agreement(slow, fast).turned and not ranking.agreement(slow, slow).turned
+assert ranking.agreement(slow, fast).turned[1] and not ranking.agreement(slow, slow).turned[1]
 with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / "peers.json"
     rows.write(fast, path)

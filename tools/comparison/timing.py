@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from .tasks import Prepared
 
 PAUSE_SECONDS = 0.001
-QUIET = 0.2  # of a processor's time, in a pause
+QUIET = 0.2  # processor time in a pause, over its length
 MAX_PAUSES = 100
 CLOSE = (0.8, 1.25)  # ratios of which more rounds are measured
 

@@ -35,8 +35,8 @@ def caches() -> str:
     return ", ".join(found) or "unknown"
 
 
-def facts(command: str) -> dict[str, str]:
+def facts(command: str, commit: str | None) -> dict[str, str]:
     return {"CPU": f"{cpu_name()} ({cpu_family()}), {len(os.sched_getaffinity(0))} CPUs",
-            "caches": caches(), "castor": f"commit {bench_results.tree_commit()}",
+            "caches": caches(), "castor": f"commit {commit or bench_results.tree_commit()}",
             "Python": platform.python_version(), "date": datetime.date.today().isoformat(),
             "load average before": f"{os.getloadavg()[0]:.1f}", "command": command}

@@ -69,9 +69,13 @@ def agreement_part(agreement: Agreement | None) -> list[str]:
     if agreement is None:
         return []
     lines = ["", "## Two runs", "",
-             f"The same command was run twice. Of {agreement.count} orders of castor and a peer"
-             f" {agreement.alike} are the same; times within {TIE:.0%} count as no order."]
-    return lines + [f"- {text}" for text in agreement.turned]
+             "The same command was run twice. Orders of castor and a peer that are the same; times"
+             f" within {TIE:.0%} count as no order:", ""]
+    for threads, alike in agreement.alike.items():
+        turned = agreement.turned[threads]
+        lines.append(f"- {counted(threads)}: {alike} of {alike + len(turned)}"
+                     + (f"; not {'; '.join(turned)}" if turned else ""))
+    return lines
 
 
 # ---- summaries ----

@@ -11,13 +11,10 @@ TIE = 0.05  # ratios this close to 1 are no order
 
 @dataclasses.dataclass(frozen=True)
 class Agreement:
-    """Orders of castor and a peer for a task that are alike, and those that are not."""
-    alike: int
-    turned: list[str]
-
-    @property
-    def count(self) -> int:
-        return self.alike + len(self.turned)
+    """Orders of castor and a peer for a task, by threads: how many are alike, and those that are
+    not."""
+    alike: dict[int, int]
+    turned: dict[int, list[str]]
 
 
 def order(ratio: float) -> int:
@@ -34,7 +31,8 @@ def key(row: Row) -> tuple:
 def agreement(one: Run, other: Run) -> Agreement:
     """Orders turn where one run has castor faster and the other the peer, both beyond a tie."""
     rows = {key(row): row for row in other.timed()}
-    alike, turned = 0, []
+    alike, turned = ({threads: 0 for threads in one.threads()},
+                     {threads: [] for threads in one.threads()})
     for row in one.timed():
         if key(row) not in rows:
             continue
@@ -43,8 +41,8 @@ def agreement(one: Run, other: Run) -> Agreement:
             if second is None:
                 continue
             if order(figure.ratio) * order(second.ratio) < 0:
-                turned.append(f"{row.family}, {row.name}, {row.threads} threads, {figure.peer}: "
-                              f"{figure.ratio:.2f} and {second.ratio:.2f}")
+                turned[row.threads].append(f"{row.family}, {row.name}, {figure.peer} "
+                                           f"{figure.ratio:.2f} and {second.ratio:.2f}")
             else:
-                alike += 1
+                alike[row.threads] += 1
     return Agreement(alike, turned)
