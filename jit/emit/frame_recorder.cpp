@@ -55,8 +55,9 @@ void FrameRecorder::save(size_t offset, uint8_t reg, int32_t value) {
 
 void FrameRecorder::restore(size_t offset, uint8_t reg) {
   const auto all = std::span(state_.saved).first(state_.saved_count);
-  const auto gone = std::ranges::remove(all, reg, &FrameState::Saved::reg);
-  state_.saved_count -= gone.size();
+  const auto kept_end = std::remove_if(
+      all.begin(), all.end(), [reg](const FrameState::Saved& each) { return each.reg == reg; });
+  state_.saved_count = static_cast<size_t>(kept_end - all.begin());
   add(offset, {.kind = Kind::restored, .reg = reg});
 }
 
