@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code decoded by Zydis, with its internal references checked. Private to jit/listing/.
+// Machine code decoded by Zydis, with its internal references checked. For jit/listing/ and tools.
 #pragma once
 
 #include <Zydis/Zydis.h>

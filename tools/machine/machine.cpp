@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running code: fetching, vectors, tiles, memory operands. Scalar instructions:
+// machine_scalar.cpp.
+#include "tools/machine/machine.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace castor::machine {
+
+namespace {
+
+constexpr uint64_t return_address = 0x1234'5678;
+/// Rounding down, all exceptions masked: what a caller may have set, and no kernel wants.
+constexpr uint32_t mxcsr_of_caller = 0x3f80;
+constexpr int rsp = 4;
+constexpr int rdi = 7;
+
+/// Registers that a function keeps for its caller (System V): RBX, RSP, RBP, R12 to R15.
+constexpr int kept_registers[] = {3, 4, 5, 12, 13, 14, 15};
+
+/// A vector, or 64 bits, of which nothing is known.
+Vector<Numbers> unknown_vector(Numbers&) {
+  Vector<Numbers> vector;
+  vector.fill(0xcc);
+  return vector;
+}
+Vector<Symbols> unknown_vector(Symbols& symbols) {
+  Vector<Symbols> vector;
+  for (size_t i = 0; i < vector.size(); i += 8) {
+    symbols.split(symbols.terms().input("unknown", 64), vector.data() + i);
+  }
+  return vector;
+}
+
+}  // namespace
+
+template <class D>
+Machine<D>::Machine(D& domain, std::vector<jit::DecodedInstruction> program)
+    : domain_(&domain), program_(std::move(program)) {}
+
+template <class D>
+Result<Machine<D>> Machine<D>::create(D& domain, const jit::MachineCode& code) {
+  auto program = jit::decode(code);
+  if (!program) return program.error();
+  Machine machine(domain, std::move(program).value());
+  const size_t pool_bytes = code.bytes.size() - code.pool_begin;
+  Region<D>& pool =
+      machine.memory_.add("the pool of constants", code_base + code.pool_begin, pool_bytes, false);
+  for (size_t i = 0; i < pool_bytes; ++i) {
+    pool.bytes[i] = domain.byte(std::to_integer<uint8_t>(code.bytes[code.pool_begin + i]));
+    pool.is_known[i] = true;
+  }
+  machine.memory_.add("the stack", stack_base, stack_bytes, true);
+  return machine;
+}
+
+template <class D>
+void Machine<D>::begin(uint64_t argument) {
+  for (Vector<D>& vector : vectors_) vector = unknown_vector(*domain_);
+  for (Mask<D>& mask : masks_) mask = zero_mask(*domain_);
+  for (size_t i = 0; i < general_.size(); ++i) {
+    general_[i] = Scalar<D>::number(64, 0x5555'0000'0000 + i);
+  }
+  general_[rdi] = Scalar<D>::number(64, argument);
+  general_[rsp] = Scalar<D>::number(64, stack_base + stack_bytes - 128);
+  at_entry_ = general_;
+  mxcsr_ = mxcsr_of_caller;
+  next_ = 0;
+  is_done_ = false;
+  tile_config_ = {};
+  for (Tile<D>& tile : tiles_) {
+    tile.shape = {};
+    tile.clear(*domain_);
+  }
+  static_cast<void>(push(Scalar<D>::number(64, return_address)));
+}
+
+template <class D>
+Status Machine<D>::check_return() const {
+  if (mxcsr_ != mxcsr_of_caller) {
+    return Error{ErrorCode::internal,
+                 fmt::format("returns with MXCSR {:#x}, found {:#x}", mxcsr_, mxcsr_of_caller)};
+  }
+  for (const int id : kept_registers) {
+    const Scalar<D>& found = general_[static_cast<size_t>(id)];
+    if (found.is_number() && found.word == at_entry_[static_cast<size_t>(id)].word) continue;
+    return Error{ErrorCode::internal,
+                 fmt::format("returns with another value in general register {}", id)};
+  }
+  return {};
+}
+
+template <class D>
+Rounding Machine<D>::rounding() const {
+  constexpr Rounding modes[] = {Rounding::nearest_even, Rounding::down, Rounding::up,
+                                Rounding::toward_zero};
+  return modes[mxcsr_ >> 13 & 3];
+}
+
+template <class D>
+Error Machine<D>::unknown(std::string_view why) const {
+  return {ErrorCode::unsupported, std::string(why)};
+}
+
+template <class D>
+void Machine<D>::jump(uint32_t offset) {
+  const auto found =
+      std::ranges::lower_bound(program_, offset, {}, &jit::DecodedInstruction::offset);
+  next_ = static_cast<size_t>(found - program_.begin());
+}
+
+template <class D>
+Status Machine<D>::step() {
+  now_ = &program_[next_++];
+  Status status = carry_out();
+  if (status.ok()) return status;
+  return Error{status.error().code, fmt::format("{} at offset {:#x}: {}", now().mnemonic(),
+                                                now().offset, status.error().message)};
+}
+
+template <class D>
+Status Machine<D>::carry_out() {
+  if (now().instruction.mnemonic == ZYDIS_MNEMONIC_VZEROUPPER) {
+    for (size_t i = 0; i < 16; ++i) {
+      std::fill(vectors_[i].begin() + 16, vectors_[i].end(), domain_->byte(0));
+    }
+    return {};
+  }
+  const bool is_tile = now().instruction.meta.category == ZYDIS_CATEGORY_AMX_TILE;
+  const Row* row = row_of(now().instruction, now().operands.data());
+  if (is_tile) return tile(row);
+  if (row == nullptr) return scalar();
+  return Stepper(*this, now().instruction, now().operands.data(), *row).run();
+}
+
+// ---- memory operands
+
+template <class D>
+Result<Word> Machine<D>::address_of(const Operand& operand) const {
+  Word address = {static_cast<uint64_t>(operand.mem.disp.value), 0};
+  const auto add = [&](ZydisRegister reg, uint64_t scale) -> Status {
+    if (reg == ZYDIS_REGISTER_NONE) return {};
+    if (reg == ZYDIS_REGISTER_RIP) {
+      address.value += code_base + now().end();
+      return {};
+    }
+    const Scalar<D>& value = general_[static_cast<size_t>(ZydisRegisterGetId(reg))];
+    if (!value.is_number()) return unknown("the address depends on data");
+    address.value += value.word.value * scale;
+    address.slope += value.word.slope * static_cast<int64_t>(scale);
+    return {};
+  };
+  if (Status status = add(operand.mem.base, 1); !status) return status.error();
+  if (Status status = add(operand.mem.index, operand.mem.scale); !status) return status.error();
+  return address;
+}
+
+template <class D>
+Status Machine<D>::load(const ZydisDecodedOperand& operand, int offset, std::span<Byte> to) {
+  Result<Word> address = address_of(operand);
+  if (!address) return address.error();
+  address->value += static_cast<uint64_t>(static_cast<int64_t>(offset));
+  return memory_.load(*domain_, *address, to);
+}
+
+template <class D>
+Status Machine<D>::store(const ZydisDecodedOperand& operand, int offset,
+                         std::span<const Byte> from) {
+  Result<Word> address = address_of(operand);
+  if (!address) return address.error();
+  address->value += static_cast<uint64_t>(static_cast<int64_t>(offset));
+  return memory_.store(*address, from);
+}
+
+// ---- general registers and flags, for vector instructions
+
+template <class D>
+typename D::Bits Machine<D>::general(ZydisRegister reg) {
+  return read_register(reg).bits(*domain_);
+}
+
+template <class D>
+Status Machine<D>::set_general(ZydisRegister reg, Bits bits) {
+  write_register(reg, Scalar<D>::of(bits));
+  return {};
+}
+
+template <class D>
+void Machine<D>::set_flags(Bits zero, Bits carry) {
+  const auto known = [](const Bits& bits) -> std::optional<bool> {
+    const auto value = D::value_of(bits);
+    if (!value) return std::nullopt;
+    return *value != 0;
+  };
+  flags_ = {.zero = known(zero), .sign = false, .carry = known(carry), .overflow = false};
+}
+
+// ---- tiles
+
+template <class D>
+Status Machine<D>::load_tile_config(const Operand& operand) {
+  std::array<Byte, 64> bytes;
+  if (Status status = load(operand, 0, bytes); !status) return status;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const auto value = D::value_of(domain_->join(&bytes[i], 1));
+    if (!value) return unknown("the configuration depends on data");
+    tile_config_[i] = static_cast<uint8_t>(*value);
+  }
+  const auto shapes = tile_shapes(tile_config_);
+  if (!shapes) return unknown("the configuration is none");
+  for (size_t t = 0; t < tile_count; ++t) {
+    tiles_[t].shape = (*shapes)[t];
+    tiles_[t].clear(*domain_);
+  }
+  return {};
+}
+
+template <class D>
+Status Machine<D>::store_tile_config(const Operand& operand) {
+  std::array<Byte, 64> bytes;
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = domain_->byte(tile_config_[i]);
+  return store(operand, 0, bytes);
+}
+
+/// The index register, scaled, is the step from row to row.
+template <class D>
+Status Machine<D>::move_tile(const Operand& reg, const Operand& memory, bool loads) {
+  Tile<D>& tile = tiles_[static_cast<size_t>(ZydisRegisterGetId(reg.reg.value))];
+  if (!tile.is_configured()) return unknown("the tile is not configured");
+  ZydisDecodedOperand first = memory;
+  first.mem.index = ZYDIS_REGISTER_NONE;
+  Result<Word> address = address_of(first);
+  if (!address) return address.error();
+  const Scalar<D>& step = general_[static_cast<size_t>(ZydisRegisterGetId(memory.mem.index))];
+  if (!step.is_constant()) return unknown("the step between rows is no constant");
+  if (loads) tile.clear(*domain_);
+  const auto bytes = static_cast<size_t>(tile.shape.row_bytes);
+  for (size_t row = 0; row < static_cast<size_t>(tile.shape.rows); ++row) {
+    const std::span<Byte> data(tile.rows[row].data(), bytes);
+    Status status = loads ? memory_.load(*domain_, *address, data) : memory_.store(*address, data);
+    if (!status) return status;
+    address->value += step.word.value * memory.mem.scale;
+  }
+  return {};
+}
+
+template <class D>
+Status Machine<D>::tile(const Row* row) {
+  const auto& operands = now().operands;
+  switch (now().instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_LDTILECFG: return load_tile_config(operands[0]);
+    case ZYDIS_MNEMONIC_STTILECFG: return store_tile_config(operands[0]);
+    case ZYDIS_MNEMONIC_TILERELEASE:
+      tile_config_ = {};
+      for (Tile<D>& each : tiles_) each.shape = {};
+      return {};
+    case ZYDIS_MNEMONIC_TILEZERO:
+      tiles_[static_cast<size_t>(ZydisRegisterGetId(operands[0].reg.value))].clear(*domain_);
+      return {};
+    case ZYDIS_MNEMONIC_TILELOADD:
+    case ZYDIS_MNEMONIC_TILELOADDT1: return move_tile(operands[0], operands[1], true);
+    case ZYDIS_MNEMONIC_TILESTORED: return move_tile(operands[1], operands[0], false);
+    default: break;
+  }
+  if (row == nullptr || row->effect != Effect::tile_product) return unknown("no meaning");
+  const auto tile_at = [&](size_t i) -> Tile<D>& {
+    return tiles_[static_cast<size_t>(ZydisRegisterGetId(operands[i].reg.value))];
+  };
+  if (!are_factors(tile_at(0).shape, tile_at(1).shape, tile_at(2).shape)) {
+    return unknown("the tiles' shapes do not fit");
+  }
+  multiply_tiles(*domain_, *row, tile_at(0), tile_at(1), tile_at(2));
+  return {};
+}
+
+template class Machine<Numbers>;
+template class Machine<Symbols>;
+
+}  // namespace castor::machine

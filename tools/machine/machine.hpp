@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// A machine that runs castor's code from entry to return, instruction by instruction, over either
+// domain: with numbers it is an emulator of whole functions, with terms it says what each stored
+// byte is. Vector, mask and tile instructions do what the table says; of the others it has what
+// castor emits. Branches depend on numbers only.
+#pragma once
+
+#include <optional>
+
+#include "jit/code.hpp"
+#include "jit/listing/decoder.hpp"
+#include "tools/machine/scalar.hpp"
+#include "tools/machine/step.hpp"
+#include "tools/machine/tiles.hpp"
+
+namespace castor::machine {
+
+template <class D>
+class Machine {
+ public:
+  using Domain = D;
+  using Bits = typename D::Bits;
+  using Byte = typename D::Byte;
+
+  /// Fails where the code does not decode.
+  static Result<Machine> create(D& domain, const jit::MachineCode& code);
+
+  Memory<D>& memory() { return memory_; }
+  const std::vector<jit::DecodedInstruction>& program() const { return program_; }
+
+  /// Ready to run the function with that argument. MXCSR is not as kernels want it.
+  void begin(uint64_t argument);
+  bool is_done() const { return is_done_; }
+  /// Offset of the next instruction.
+  uint32_t offset() const { return program_[next_].offset; }
+  void jump(uint32_t offset);
+  /// Fails, naming the instruction, where it has no meaning, touches other memory, or branches on
+  /// data.
+  Status step();
+  /// Steps to the return, or to where `stops` says of an offset; after `most` instructions it
+  /// fails.
+  template <class Stops>
+  Status run(Stops stops, int64_t most = 20'000'000) {
+    for (int64_t count = 0; !is_done_; ++count) {
+      if (count == most) return Error{ErrorCode::internal, "the code does not return"};
+      if (Status status = step(); !status) return status;
+      if (!is_done_ && stops(offset())) return {};
+    }
+    return check_return();
+  }
+  Status run() {
+    return run([](uint32_t) { return false; });
+  }
+
+  // Registers, as Stepper wants them.
+  D& domain() { return *domain_; }
+  Rounding rounding() const;
+  const Vector<D>& vector(int index) const { return vectors_[static_cast<size_t>(index)]; }
+  void set_vector(int index, const Vector<D>& value) {
+    vectors_[static_cast<size_t>(index)] = value;
+  }
+  const Mask<D>& mask(int index) const { return masks_[static_cast<size_t>(index)]; }
+  void set_mask(int index, const Mask<D>& value) { masks_[static_cast<size_t>(index)] = value; }
+  Bits general(ZydisRegister reg);
+  Status set_general(ZydisRegister reg, Bits bits);
+  void set_flags(Bits zero, Bits carry);
+  Status load(const ZydisDecodedOperand& operand, int offset, std::span<Byte> to);
+  Status store(const ZydisDecodedOperand& operand, int offset, std::span<const Byte> from);
+
+  const Scalar<D>& register_at(int id) const { return general_[static_cast<size_t>(id)]; }
+  void set_register(int id, Scalar<D> value) { general_[static_cast<size_t>(id)] = value; }
+
+  void forget_flags() { flags_ = {}; }
+
+  static constexpr uint64_t code_base = 0x4000'0000;
+  static constexpr uint64_t stack_base = 0x7000'0000;
+  static constexpr size_t stack_bytes = size_t{32} << 10;
+
+ private:
+  using Operand = ZydisDecodedOperand;
+
+  Machine(D& domain, std::vector<jit::DecodedInstruction> program);
+  const jit::DecodedInstruction& now() const { return *now_; }
+  Status carry_out();
+  Status scalar();
+  Status tile(const Row* row);
+  Status check_return() const;
+  Error unknown(std::string_view why) const;
+
+  // Addresses and operands.
+  Result<Word> address_of(const Operand& operand) const;
+  Result<Scalar<D>> read(const Operand& operand);
+  Result<Scalar<D>> read_memory(const Operand& operand);
+  Scalar<D> read_register(ZydisRegister reg) const;
+  Status write(const Operand& operand, const Scalar<D>& value);
+  void write_register(ZydisRegister reg, const Scalar<D>& value);
+  Status push(const Scalar<D>& value);
+  Result<Scalar<D>> pop();
+
+  // Families of instructions.
+  Status move();
+  Status arithmetic();
+  Status multiply();
+  Status divide();
+  Status branch();
+  Status call();
+  Status return_();
+  Status mxcsr(bool loads);
+  Result<Scalar<D>> combined(const Scalar<D>& a, const Scalar<D>& b);
+  std::optional<Word> combined_words(const Scalar<D>& a, const Scalar<D>& b) const;
+  std::optional<Bits> combined_data(Bits a, Bits b);
+
+  // Tiles.
+  Status load_tile_config(const Operand& operand);
+  Status store_tile_config(const Operand& operand);
+  Status move_tile(const Operand& tile, const Operand& memory, bool loads);
+
+  D* domain_;
+  std::vector<jit::DecodedInstruction> program_;
+  const jit::DecodedInstruction* now_ = nullptr;
+  size_t next_ = 0;
+  bool is_done_ = false;
+  Memory<D> memory_;
+  std::array<Vector<D>, 32> vectors_{};
+  std::array<Mask<D>, 8> masks_{};
+  std::array<Scalar<D>, 16> general_{};
+  std::array<Scalar<D>, 16> at_entry_{};
+  Flags flags_;
+  uint32_t mxcsr_ = 0;
+  TileConfigBytes tile_config_{};
+  std::array<Tile<D>, tile_count> tiles_{};
+};
+
+}  // namespace castor::machine

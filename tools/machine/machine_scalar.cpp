@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scalar instructions that castor emits: numbers stay linear in the index, data goes through
+// the domain.
+#include <bit>
+
+#include "tools/machine/machine.hpp"
+
+namespace castor::machine {
+
+namespace {
+
+/// The condition of a jump or a conditional move, by flags; nothing where they are not known.
+std::optional<bool> condition(ZydisMnemonic mnemonic, const Flags& flags) {
+  const auto opposite = [](std::optional<bool> value) -> std::optional<bool> {
+    if (!value) return std::nullopt;
+    return !*value;
+  };
+  const auto either = [](std::optional<bool> a, std::optional<bool> b) -> std::optional<bool> {
+    if (!a || !b) return std::nullopt;
+    return *a || *b;
+  };
+  std::optional<bool> less;
+  if (flags.sign && flags.overflow) less = *flags.sign != *flags.overflow;
+  switch (mnemonic) {
+    case ZYDIS_MNEMONIC_JZ:
+    case ZYDIS_MNEMONIC_CMOVZ: return flags.zero;
+    case ZYDIS_MNEMONIC_JNZ:
+    case ZYDIS_MNEMONIC_CMOVNZ: return opposite(flags.zero);
+    case ZYDIS_MNEMONIC_JS:
+    case ZYDIS_MNEMONIC_CMOVS: return flags.sign;
+    case ZYDIS_MNEMONIC_JNS:
+    case ZYDIS_MNEMONIC_CMOVNS: return opposite(flags.sign);
+    case ZYDIS_MNEMONIC_JB:
+    case ZYDIS_MNEMONIC_CMOVB: return flags.carry;
+    case ZYDIS_MNEMONIC_JNB:
+    case ZYDIS_MNEMONIC_CMOVNB: return opposite(flags.carry);
+    case ZYDIS_MNEMONIC_JBE:
+    case ZYDIS_MNEMONIC_CMOVBE: return either(flags.carry, flags.zero);
+    case ZYDIS_MNEMONIC_JNBE:
+    case ZYDIS_MNEMONIC_CMOVNBE: return opposite(either(flags.carry, flags.zero));
+    case ZYDIS_MNEMONIC_JL:
+    case ZYDIS_MNEMONIC_CMOVL: return less;
+    case ZYDIS_MNEMONIC_JNL:
+    case ZYDIS_MNEMONIC_CMOVNL: return opposite(less);
+    case ZYDIS_MNEMONIC_JLE:
+    case ZYDIS_MNEMONIC_CMOVLE: return either(less, flags.zero);
+    case ZYDIS_MNEMONIC_JNLE:
+    case ZYDIS_MNEMONIC_CMOVNLE: return opposite(either(less, flags.zero));
+    default: return std::nullopt;
+  }
+}
+
+int64_t as_signed(uint64_t value, int width) { return Number{value, width}.as_signed(); }
+
+/// Flags of a - b. Numbers that grow alike with the index have a difference that does not.
+template <class D>
+Flags flags_of_difference(const Scalar<D>& a, const Scalar<D>& b) {
+  if (!a.is_number() || !b.is_number() || a.word.slope != b.word.slope) return {};
+  const int width = a.width;
+  const uint64_t x = a.word.value;
+  const uint64_t y = b.word.value & low_bits(width);
+  const uint64_t difference = (x - y) & low_bits(width);
+  const bool less = as_signed(x, width) < as_signed(y, width);
+  const bool sign = as_signed(difference, width) < 0;
+  return {.zero = difference == 0, .sign = sign, .carry = x < y, .overflow = sign != less};
+}
+
+/// Flags of a result of logic, and of arithmetic but for its carry and overflow.
+template <class D>
+Flags flags_of_result(const Scalar<D>& result, bool is_logic) {
+  if (!result.is_constant()) return {};
+  Flags flags = {.zero = result.word.value == 0,
+                 .sign = as_signed(result.word.value, result.width) < 0,
+                 .carry = std::nullopt,
+                 .overflow = std::nullopt};
+  if (is_logic) flags.carry = flags.overflow = false;
+  return flags;
+}
+
+uint64_t extracted(uint64_t from, uint64_t mask) {
+  uint64_t result = 0;
+  for (int to = 0; mask != 0; mask &= mask - 1, ++to) {
+    result |= (from >> std::countr_zero(mask) & 1) << to;
+  }
+  return result;
+}
+uint64_t deposited(uint64_t from, uint64_t mask) {
+  uint64_t result = 0;
+  for (; mask != 0; mask &= mask - 1, from >>= 1) result |= (from & 1) << std::countr_zero(mask);
+  return result;
+}
+
+bool is_high_byte(ZydisRegister reg) {
+  return reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH;
+}
+size_t id_of(ZydisRegister reg) {
+  const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+  return static_cast<size_t>(ZydisRegisterGetId(whole));
+}
+
+}  // namespace
+
+// ---- registers and memory
+
+template <class D>
+Scalar<D> Machine<D>::read_register(ZydisRegister reg) const {
+  const Scalar<D>& whole = general_[id_of(reg)];
+  const int width = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, reg);
+  if (width == 64) return whole;
+  const int low = is_high_byte(reg) ? 8 : 0;
+  if (whole.is_number()) {
+    Scalar<D> part = Scalar<D>::number(width, whole.word.value >> low);
+    part.word.slope = whole.word.slope;  // counts fit 32 bits where code uses these
+    return part;
+  }
+  return Scalar<D>::of(domain_->extract(*whole.data, low, width));
+}
+
+/// 32 bits clear what is above them, 8 and 16 leave it.
+template <class D>
+void Machine<D>::write_register(ZydisRegister reg, const Scalar<D>& value) {
+  Scalar<D>& whole = general_[id_of(reg)];
+  const int width = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, reg);
+  if (width >= 32) {
+    whole = value;
+    if (width == 32 && value.data) whole = Scalar<D>::of(domain_->extend_zero(*value.data, 64));
+    whole.width = 64;
+    return;
+  }
+  const int low = is_high_byte(reg) ? 8 : 0;
+  Bits joined = value.bits(*domain_);
+  const Bits before = whole.bits(*domain_);
+  if (low > 0) joined = domain_->concat(joined, domain_->extract(before, 0, low));
+  const int end = low + width;
+  whole = Scalar<D>::of(domain_->concat(domain_->extract(before, end, 64 - end), joined));
+}
+
+template <class D>
+Result<Scalar<D>> Machine<D>::read_memory(const Operand& operand) {
+  const Result<Word> address = address_of(operand);
+  if (!address) return address.error();
+  const auto count = static_cast<size_t>(operand.size / 8);
+  std::array<Byte, 8> bytes;
+  const auto span = std::span(bytes).first(count);
+  if (Status status = memory_.load(*domain_, *address, span); !status) return status.error();
+  if (const Word* word = memory_.stored_word(*address); word != nullptr && count == 8) {
+    return Scalar<D>{.width = 64, .word = *word, .data = std::nullopt};
+  }
+  return Scalar<D>::of(domain_->join(bytes.data(), static_cast<int>(count)));
+}
+
+template <class D>
+Result<Scalar<D>> Machine<D>::read(const Operand& operand) {
+  if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) return read_memory(operand);
+  if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER) return read_register(operand.reg.value);
+  const int width = std::max<int>(now().instruction.operand_width, 8);
+  return Scalar<D>::number(width, static_cast<uint64_t>(operand.imm.value.s));
+}
+
+template <class D>
+Status Machine<D>::write(const Operand& operand, const Scalar<D>& value) {
+  if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER) {
+    write_register(operand.reg.value, value);
+    return {};
+  }
+  const Result<Word> address = address_of(operand);
+  if (!address) return address.error();
+  std::array<Byte, 8> bytes;
+  domain_->split(value.bits(*domain_), bytes.data());
+  const auto span = std::span(bytes).first(static_cast<size_t>(operand.size / 8));
+  if (Status status = memory_.store(*address, span); !status) return status;
+  const bool grows = value.is_number() && value.word.slope != 0;
+  if (grows && operand.size != 64) return unknown("part of a number that grows is stored");
+  if (grows) memory_.store_word(*address, value.word);
+  return {};
+}
+
+template <class D>
+Status Machine<D>::push(const Scalar<D>& value) {
+  constexpr size_t rsp = 4;
+  general_[rsp].word.value -= 8;
+  std::array<Byte, 8> bytes;
+  domain_->split(value.bits(*domain_), bytes.data());
+  return memory_.store(general_[rsp].word, bytes);
+}
+
+template <class D>
+Result<Scalar<D>> Machine<D>::pop() {
+  constexpr size_t rsp = 4;
+  std::array<Byte, 8> bytes;
+  Status status = memory_.load(*domain_, general_[rsp].word, bytes);
+  if (!status) return status.error();
+  general_[rsp].word.value += 8;
+  return Scalar<D>::of(domain_->join(bytes.data(), 8));
+}
+
+// ---- arithmetic
+
+/// A result from numbers; nothing where it is not linear in the index.
+template <class D>
+std::optional<Word> Machine<D>::combined_words(const Scalar<D>& a, const Scalar<D>& b) const {
+  const Word x = a.word;
+  const Word y = b.word;
+  const bool grows = x.slope != 0 || y.slope != 0;
+  switch (now().instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_ADD: return Word{x.value + y.value, x.slope + y.slope};
+    case ZYDIS_MNEMONIC_SUB: return Word{x.value - y.value, x.slope - y.slope};
+    case ZYDIS_MNEMONIC_SHL:
+    case ZYDIS_MNEMONIC_SHLX:
+      if (y.slope != 0) return std::nullopt;
+      return product(x, Word{uint64_t{1} << (y.value & (a.width == 64 ? 63 : 31)), 0});
+    case ZYDIS_MNEMONIC_SHR:
+    case ZYDIS_MNEMONIC_SHRX:
+      if (y.slope != 0) return std::nullopt;
+      return shifted_right(x, static_cast<int>(y.value & (a.width == 64 ? 63 : 31)));
+    default: break;
+  }
+  const bool sets_all = now().instruction.mnemonic == ZYDIS_MNEMONIC_OR && y.slope == 0 &&
+                        (y.value & low_bits(a.width)) == low_bits(a.width);
+  if (sets_all) return Word{low_bits(a.width), 0};
+  if (grows) return std::nullopt;
+  switch (now().instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_AND: return Word{x.value & y.value, 0};
+    case ZYDIS_MNEMONIC_OR: return Word{x.value | y.value, 0};
+    case ZYDIS_MNEMONIC_XOR: return Word{x.value ^ y.value, 0};
+    case ZYDIS_MNEMONIC_SAR:
+      return Word{static_cast<uint64_t>(as_signed(x.value, a.width) >> (y.value & 63)), 0};
+    case ZYDIS_MNEMONIC_BZHI:
+      return Word{
+          (y.value & 0xff) >= 64 ? x.value : x.value & ((uint64_t{1} << (y.value & 0xff)) - 1), 0};
+    case ZYDIS_MNEMONIC_PEXT: return Word{extracted(x.value, y.value), 0};
+    case ZYDIS_MNEMONIC_PDEP: return Word{deposited(x.value, y.value), 0};
+    default: return std::nullopt;
+  }
+}
+
+/// A result from data. Masks of pext and pdep, and counts of bzhi, are numbers.
+template <class D>
+std::optional<typename D::Bits> Machine<D>::combined_data(Bits a, Bits b) {
+  const int width = D::width(a);
+  const auto known = D::value_of(b);
+  switch (now().instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_ADD: return domain_->add(a, b);
+    case ZYDIS_MNEMONIC_SUB: return domain_->sub(a, b);
+    case ZYDIS_MNEMONIC_AND: return domain_->bit_and(a, b);
+    case ZYDIS_MNEMONIC_OR: return domain_->bit_or(a, b);
+    case ZYDIS_MNEMONIC_XOR: return domain_->bit_xor(a, b);
+    default: break;
+  }
+  if (!known) return std::nullopt;
+  const Bits count = domain_->constant(width, *known & (width == 64 ? 63 : 31));
+  switch (now().instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_SHL:
+    case ZYDIS_MNEMONIC_SHLX: return domain_->shift_left(a, count);
+    case ZYDIS_MNEMONIC_SHR:
+    case ZYDIS_MNEMONIC_SHRX: return domain_->shift_right(a, count);
+    case ZYDIS_MNEMONIC_SAR: return domain_->shift_right_signed(a, count);
+    case ZYDIS_MNEMONIC_BZHI:
+      if ((*known & 0xff) >= 64) return a;
+      return domain_->bit_and(a, domain_->constant(width, (uint64_t{1} << (*known & 0xff)) - 1));
+    case ZYDIS_MNEMONIC_PEXT:
+    case ZYDIS_MNEMONIC_PDEP: {
+      const bool is_extract = now().instruction.mnemonic == ZYDIS_MNEMONIC_PEXT;
+      Bits result = domain_->constant(width, 0);
+      int to = 0;
+      for (uint64_t mask = *known; mask != 0; mask &= mask - 1, ++to) {
+        const int at = std::countr_zero(mask);
+        const Bits bit = domain_->extend_zero(domain_->extract(a, is_extract ? at : to, 1), width);
+        const auto target = static_cast<uint64_t>(is_extract ? to : at);
+        result =
+            domain_->bit_or(result, domain_->shift_left(bit, domain_->constant(width, target)));
+      }
+      return result;
+    }
+    default: return std::nullopt;
+  }
+}
+
+template <class D>
+Result<Scalar<D>> Machine<D>::combined(const Scalar<D>& a, const Scalar<D>& b) {
+  if (a.is_number() && b.is_number()) {
+    const auto word = combined_words(a, b);
+    if (!word) return unknown("a result that is not linear in the index");
+    Scalar<D> result = Scalar<D>::number(a.width, word->value);
+    result.word.slope = word->slope;
+    return result;
+  }
+  const bool grows = (a.is_number() && a.word.slope != 0) || (b.is_number() && b.word.slope != 0);
+  if (grows) return unknown("data is combined with a number that grows with the index");
+  Bits second = b.bits(*domain_);
+  const int width = a.width;
+  if (D::width(second) < width) second = domain_->extend_sign(second, width);
+  if (D::width(second) > width) second = domain_->extract(second, 0, width);
+  const auto bits = combined_data(a.bits(*domain_), second);
+  if (!bits) return unknown("no meaning on data");
+  return Scalar<D>::of(*bits);
+}
+
+template <class D>
+Status Machine<D>::arithmetic() {
+  const auto& operands = now().operands;
+  const ZydisMnemonic mnemonic = now().instruction.mnemonic;
+  const bool has_three = now().instruction.operand_count_visible == 3;
+  const auto a = read(operands[has_three ? 1 : 0]);
+  if (!a) return a.error();
+  const auto b = read(operands[has_three ? 2 : 1]);
+  if (!b) return b.error();
+  const bool is_same = operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+                       operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+                       operands[0].reg.value == operands[1].reg.value;
+  if (mnemonic == ZYDIS_MNEMONIC_XOR && is_same) {
+    flags_ = {.zero = true, .sign = false, .carry = false, .overflow = false};
+    return write(operands[0], Scalar<D>::number(a->width, 0));
+  }
+  const auto result = combined(*a, *b);
+  if (!result) return result.error();
+  switch (mnemonic) {
+    case ZYDIS_MNEMONIC_SUB: flags_ = flags_of_difference(*a, *b); break;
+    case ZYDIS_MNEMONIC_AND:
+    case ZYDIS_MNEMONIC_OR:
+    case ZYDIS_MNEMONIC_XOR: flags_ = flags_of_result(*result, true); break;
+    case ZYDIS_MNEMONIC_SHLX:
+    case ZYDIS_MNEMONIC_SHRX:
+    case ZYDIS_MNEMONIC_PEXT:
+    case ZYDIS_MNEMONIC_PDEP: break;
+    default: flags_ = flags_of_result(*result, false); break;
+  }
+  return write(operands[0], *result);
+}
+
+template <class D>
+Status Machine<D>::multiply() {
+  const auto& operands = now().operands;
+  const bool has_three = now().instruction.operand_count_visible == 3;
+  const auto a = read(operands[has_three ? 1 : 0]);
+  if (!a) return a.error();
+  const auto b = read(operands[has_three ? 2 : 1]);
+  if (!b) return b.error();
+  if (!a->is_number() || !b->is_number()) return unknown("no meaning on data");
+  const auto word = product(a->word, b->word);
+  if (!word) return unknown("a result that is not linear in the index");
+  Scalar<D> result = Scalar<D>::number(a->width, word->value);
+  result.word.slope = word->slope;
+  flags_ = {};
+  return write(operands[0], result);
+}
+
+/// Unsigned, of RDX:RAX whose upper half is 0.
+template <class D>
+Status Machine<D>::divide() {
+  constexpr size_t rax = 0;
+  constexpr size_t rdx = 2;
+  const auto by = read(now().operands[0]);
+  if (!by) return by.error();
+  const Scalar<D> dividend = general_[rax];
+  const Scalar<D> upper = general_[rdx];
+  const bool are_numbers = by->is_constant() && dividend.is_constant() && upper.is_constant();
+  if (!are_numbers || by->width != 64) return unknown("no meaning on data");
+  if (upper.word.value != 0 || by->word.value == 0) return unknown("the quotient does not fit");
+  general_[rax] = Scalar<D>::number(64, dividend.word.value / by->word.value);
+  general_[rdx] = Scalar<D>::number(64, dividend.word.value % by->word.value);
+  flags_ = {};
+  return {};
+}
+
+// ---- moves and control flow
+
+template <class D>
+Status Machine<D>::move() {
+  const auto& operands = now().operands;
+  auto value = read(operands[1]);
+  if (!value) return value.error();
+  const int width = operands[0].size;
+  const bool by_sign = now().instruction.mnemonic == ZYDIS_MNEMONIC_MOVSXD ||
+                       now().instruction.mnemonic == ZYDIS_MNEMONIC_MOVSX;
+  if (value->width < width) {
+    if (value->is_constant() || !value->is_number()) {
+      const Bits bits = value->bits(*domain_);
+      *value = Scalar<D>::of(by_sign ? domain_->extend_sign(bits, width)
+                                     : domain_->extend_zero(bits, width));
+    }
+    value->width = width;
+  }
+  return write(operands[0], *value);
+}
+
+template <class D>
+Status Machine<D>::branch() {
+  const ZydisMnemonic mnemonic = now().instruction.mnemonic;
+  const std::optional<bool> taken =
+      mnemonic == ZYDIS_MNEMONIC_JMP ? true : condition(mnemonic, flags_);
+  if (!taken) return unknown("the condition depends on data or on the index");
+  const auto target = jit::branch_target(now());
+  if (!target) return unknown("no target");
+  if (*taken) jump(*target);
+  return {};
+}
+
+template <class D>
+Status Machine<D>::call() {
+  const auto target = jit::branch_target(now());
+  if (!target) return unknown("no target");
+  if (Status status = push(Scalar<D>::number(64, code_base + now().end())); !status) return status;
+  jump(*target);
+  return {};
+}
+
+template <class D>
+Status Machine<D>::return_() {
+  const auto address = pop();
+  if (!address) return address.error();
+  if (!address->is_constant()) return unknown("the return address is overwritten");
+  const uint64_t offset = address->word.value - code_base;
+  if (offset < program_.back().end()) {
+    jump(static_cast<uint32_t>(offset));
+    return {};
+  }
+  is_done_ = true;
+  return {};
+}
+
+template <class D>
+Status Machine<D>::mxcsr(bool loads) {
+  if (!loads) return write(now().operands[0], Scalar<D>::number(32, mxcsr_));
+  const auto value = read(now().operands[0]);
+  if (!value) return value.error();
+  if (!value->is_constant()) return unknown("MXCSR depends on data");
+  constexpr uint64_t flushes_denormals = 0x8040;
+  if ((value->word.value & flushes_denormals) != 0) return unknown("no meaning with FTZ or DAZ");
+  mxcsr_ = static_cast<uint32_t>(value->word.value);
+  return {};
+}
+
+template <class D>
+Status Machine<D>::scalar() {
+  const auto& operands = now().operands;
+  switch (now().instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_NOP:
+    case ZYDIS_MNEMONIC_ENDBR64:
+    case ZYDIS_MNEMONIC_PREFETCHT0:
+    case ZYDIS_MNEMONIC_PREFETCHW:
+    case ZYDIS_MNEMONIC_SFENCE: return {};
+    case ZYDIS_MNEMONIC_LDMXCSR: return mxcsr(true);
+    case ZYDIS_MNEMONIC_STMXCSR: return mxcsr(false);
+    case ZYDIS_MNEMONIC_MOV:
+    case ZYDIS_MNEMONIC_MOVZX:
+    case ZYDIS_MNEMONIC_MOVSX:
+    case ZYDIS_MNEMONIC_MOVSXD: return move();
+    case ZYDIS_MNEMONIC_LEA: {
+      const Result<Word> address = address_of(operands[1]);
+      if (!address) return address.error();
+      Scalar<D> value = Scalar<D>::number(operands[0].size, address->value);
+      value.word.slope = address->slope;
+      return write(operands[0], value);
+    }
+    case ZYDIS_MNEMONIC_CMP: {
+      const auto a = read(operands[0]);
+      if (!a) return a.error();
+      const auto b = read(operands[1]);
+      if (!b) return b.error();
+      flags_ = flags_of_difference(*a, *b);
+      return {};
+    }
+    case ZYDIS_MNEMONIC_TEST: {
+      const auto a = read(operands[0]);
+      if (!a) return a.error();
+      const auto b = read(operands[1]);
+      if (!b) return b.error();
+      const bool are_numbers = a->is_constant() && b->is_constant();
+      flags_ = are_numbers ? flags_of_result(
+                                 Scalar<D>::number(a->width, a->word.value & b->word.value), true)
+                           : Flags{};
+      return {};
+    }
+    case ZYDIS_MNEMONIC_INC:
+    case ZYDIS_MNEMONIC_DEC: {
+      auto value = read(operands[0]);
+      if (!value) return value.error();
+      if (!value->is_number()) return unknown("no meaning on data");
+      const bool adds = now().instruction.mnemonic == ZYDIS_MNEMONIC_INC;
+      value->word.value = (value->word.value + (adds ? 1 : ~uint64_t{0})) & low_bits(value->width);
+      const auto carry = flags_.carry;
+      flags_ = flags_of_result(*value, false);
+      flags_.carry = carry;
+      return write(operands[0], *value);
+    }
+    case ZYDIS_MNEMONIC_NEG:
+    case ZYDIS_MNEMONIC_NOT: {
+      const auto value = read(operands[0]);
+      if (!value) return value.error();
+      if (!value->is_constant()) return unknown("no meaning on data");
+      const bool negates = now().instruction.mnemonic == ZYDIS_MNEMONIC_NEG;
+      const uint64_t x = value->word.value;
+      const auto result = Scalar<D>::number(value->width, negates ? -x : ~x);
+      if (negates) flags_ = flags_of_result(result, false);
+      return write(operands[0], result);
+    }
+    case ZYDIS_MNEMONIC_ADD:
+    case ZYDIS_MNEMONIC_SUB:
+    case ZYDIS_MNEMONIC_AND:
+    case ZYDIS_MNEMONIC_OR:
+    case ZYDIS_MNEMONIC_XOR:
+    case ZYDIS_MNEMONIC_SHL:
+    case ZYDIS_MNEMONIC_SHR:
+    case ZYDIS_MNEMONIC_SAR:
+    case ZYDIS_MNEMONIC_SHLX:
+    case ZYDIS_MNEMONIC_SHRX:
+    case ZYDIS_MNEMONIC_BZHI:
+    case ZYDIS_MNEMONIC_PEXT:
+    case ZYDIS_MNEMONIC_PDEP: return arithmetic();
+    case ZYDIS_MNEMONIC_IMUL: return multiply();
+    case ZYDIS_MNEMONIC_DIV: return divide();
+    case ZYDIS_MNEMONIC_PUSH: return push(read_register(operands[0].reg.value));
+    case ZYDIS_MNEMONIC_POP: {
+      const auto value = pop();
+      if (!value) return value.error();
+      return write(operands[0], *value);
+    }
+    case ZYDIS_MNEMONIC_CALL: return call();
+    case ZYDIS_MNEMONIC_RET: return return_();
+    default: break;
+  }
+  const ZydisInstructionCategory category = now().instruction.meta.category;
+  if (category == ZYDIS_CATEGORY_COND_BR || category == ZYDIS_CATEGORY_UNCOND_BR) return branch();
+  if (category == ZYDIS_CATEGORY_CMOV) {
+    const auto taken = condition(now().instruction.mnemonic, flags_);
+    if (!taken) return unknown("the condition depends on data or on the index");
+    const auto value = read(operands[*taken ? 1 : 0]);
+    if (!value) return value.error();
+    return write(operands[0], *value);
+  }
+  return unknown("no meaning");
+}
+
+template Status Machine<Numbers>::scalar();
+template Status Machine<Symbols>::scalar();
+template Status Machine<Numbers>::push(const Scalar<Numbers>&);
+template Status Machine<Symbols>::push(const Scalar<Symbols>&);
+template Scalar<Numbers> Machine<Numbers>::read_register(ZydisRegister) const;
+template Scalar<Symbols> Machine<Symbols>::read_register(ZydisRegister) const;
+template void Machine<Numbers>::write_register(ZydisRegister, const Scalar<Numbers>&);
+template void Machine<Symbols>::write_register(ZydisRegister, const Scalar<Symbols>&);
+
+}  // namespace castor::machine

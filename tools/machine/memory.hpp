@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of a machine: regions, outside of which nothing may be touched.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/support/result.hpp"
+#include "tools/machine/numbers.hpp"
+#include "tools/machine/symbols.hpp"
+
+namespace castor::machine {
+
+/// A number of a general register that grows with the symbolic index i of an iteration: value +
+/// slope * (i - i0), where i0 is the index that the machine runs with. Without an index the slope
+/// is 0.
+struct Word {
+  uint64_t value = 0;
+  int64_t slope = 0;
+  friend bool operator==(const Word&, const Word&) = default;
+};
+
+/// Consecutive bytes that code may touch: a tensor, the stack, constants, arguments. With a slope,
+/// it is the stretch of a tensor that belongs to one iteration, which moves with its index.
+template <class D>
+struct Region {
+  std::string name;
+  uint64_t base = 0;
+  int64_t slope = 0;
+  bool is_writable = false;
+  std::vector<typename D::Byte> bytes{};
+  /// Whether a byte holds something: what was given, or was stored.
+  std::vector<bool> is_known{};
+  std::vector<bool> is_written{};
+
+  size_t size() const { return bytes.size(); }
+  bool contains(Word address, size_t count) const {
+    return address.slope == slope && address.value >= base && address.value - base <= size() &&
+           count <= size() - (address.value - base);
+  }
+};
+
+/// A byte that nothing is known of.
+inline uint8_t unknown_byte(Numbers&) { return 0xcc; }
+inline SymbolByte unknown_byte(Symbols& symbols) {
+  return {symbols.terms().input("unknown", 8), 0};
+}
+
+template <class D>
+class Memory {
+ public:
+  using Byte = typename D::Byte;
+
+  /// A region of unknown bytes. Regions are far apart, so that an address one too far is in none.
+  Region<D>& add(std::string name, uint64_t base, size_t bytes, bool is_writable,
+                 int64_t slope = 0);
+  Region<D>* find(std::string_view name);
+  std::vector<Region<D>>& regions() { return regions_; }
+
+  /// Fails (internal), naming the nearest region, where a byte is in no region or may not be
+  /// written.
+  Status load(D& domain, Word address, std::span<Byte> to);
+  Status store(Word address, std::span<const Byte> from);
+  /// Whole registers that grow with the index keep it in memory.
+  void store_word(Word address, Word value) { words_[address.value] = value; }
+  const Word* stored_word(Word address) const;
+
+ private:
+  Result<Region<D>*> region_of(Word address, size_t count, bool writes);
+
+  std::vector<Region<D>> regions_;
+  std::map<uint64_t, Word> words_;  ///< each has 8 bytes
+};
+
+extern template class Memory<Numbers>;
+extern template class Memory<Symbols>;
+
+}  // namespace castor::machine

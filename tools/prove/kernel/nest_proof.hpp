@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proofs of a nest's code: each element that it stores is what its lane program computes of the
+// elements at the same index, and all that it touches is inside its tensors, for every length.
+#pragma once
+
+#include <functional>
+#include <set>
+
+#include "tools/prove/kernel/nest_run.hpp"
+#include "tools/prove/lane/execute.hpp"
+
+namespace castor::prove {
+
+/// Whether a term of width 1 can be 1: no, yes, or not decided.
+enum class Decision : uint8_t { never, possible, unknown };
+using Decide = std::function<Decision(const Term& truth)>;
+
+/// What was proved of one code.
+struct NestProof {
+  size_t runs = 0;       ///< the code was run symbolically
+  size_t elements = 0;   ///< stored ones that were compared
+  size_t same = 0;       ///< those whose term is the lane program's term itself
+  size_t queries = 0;    ///< distinct ones that were decided
+  size_t undecided = 0;  ///< queries that were not
+  /// Whether the main loop, or the tail where there is none, was proved for an iteration of any
+  /// number; else only lengths that were run are proved.
+  bool every_length = false;
+  std::string not_every_length_because = {};
+  double seconds = 0;
+};
+
+/// Compares what a code stores with its lane program; queries are decided once each.
+class NestProver {
+ public:
+  /// `takes` chooses among the counts of elements after whole iterations.
+  NestProver(const NestSubject& code, Decide decide, std::function<bool(int64_t)> takes)
+      : code_(code), decide_(std::move(decide)), takes_(std::move(takes)) {}
+  NestProver(const NestProver&) = delete;
+  NestProver& operator=(const NestProver&) = delete;
+
+  /// All lengths, or as many as the code's loops allow. Fails (internal), naming instruction or
+  /// element, where something is wrong; unsupported, where there is no meaning.
+  Result<NestProof> prove();
+
+  /// One run of given extents.
+  castor::Status prove_extents(const std::vector<int64_t>& extents);
+
+  const NestProof& proof() const { return proof_; }
+
+ private:
+  castor::Status compare(NestRun& run, int64_t first, int64_t end);
+  castor::Status compute_expected();
+  castor::Status compare_element(NestRun& run, std::span<const int64_t> index);
+  Term renamed(const Term& found, NestRun& run, std::span<const int64_t> index);
+  castor::Status decide(const Term& found, size_t sink, std::string_view where);
+  castor::Status prove_lengths(const jit::CodeLoop* loop);
+  castor::Status prove_iterations(const jit::CodeLoop& loop, int64_t left);
+  Result<NestRun> any_iteration(Symbols& symbols, RepeatedElements& repeated,
+                                const jit::CodeLoop& loop, int64_t left);
+  std::vector<int64_t> extents_of(int64_t length) const;
+  Result<NestRun> run_to_arrival(Symbols& symbols, RepeatedElements& repeated,
+                                 const jit::CodeLoop& loop, int64_t length, int arrival);
+
+  const NestSubject code_;
+  const Decide decide_;
+  const std::function<bool(int64_t)> takes_;
+  /// Terms of one element: what the lane program computes, and what stored elements are once their
+  /// inputs have the same names.
+  Terms terms_;
+  std::vector<Term> inputs_;  ///< by source
+  std::optional<LaneResult> expected_;
+  std::set<std::pair<size_t, uint32_t>> decided_;  ///< sinks with terms that they may store
+  NestProof proof_;
+};
+
+/// The loop that does most elements of a row: the main loop, or the tail; null where there is none.
+const jit::CodeLoop* loop_over_rows(const jit::MachineCode& code);
+
+}  // namespace castor::prove
