@@ -28,9 +28,23 @@ Verdict Prover::decided(const Query& query, uint64_t hash) {
   const bool is_decided = verdict.status != Status::open && verdict.status != Status::wrong;
   const bool was_decided = known && known->status != Status::open;
   if (was_decided && !is_decided) ++contradictions_;
+  if (was_decided && is_decided) {  // whichever way; the file stays as it is
+    verdict.status = known->status;
+    verdict.is_costly = known->is_costly;
+  }
   if (is_decided || (!known && verdict.status == Status::open)) {
     results_.set(hash, {verdict.status, verdict.is_costly});
   }
+  return verdict;
+}
+
+const Verdict& Prover::found(const Query& query) {
+  const uint64_t hash = canonical_hash(query.is_wrong);
+  const auto seen = seen_.find(hash);
+  if (seen != seen_.end()) return seen->second;
+  const Verdict& verdict = seen_.emplace(hash, decided(query, hash)).first->second;
+  ++tally_.distinct;
+  if (verdict.status != Status::wrong) met_.set(hash, {verdict.status, verdict.is_costly});
   return verdict;
 }
 
@@ -43,16 +57,7 @@ void Prover::prove(const Subject& subject, jit::Tier tier,
     ++tally_.by_status[static_cast<size_t>(Status::open)];
     return report(finding);
   }
-  const uint64_t hash = canonical_hash(query->is_wrong);
-  auto found = seen_.find(hash);
-  if (found == seen_.end()) {
-    found = seen_.emplace(hash, decided(*query, hash)).first;
-    ++tally_.distinct;
-    if (found->second.status != Status::wrong) {
-      met_.set(hash, {found->second.status, found->second.is_costly});
-    }
-  }
-  const Verdict& verdict = found->second;
+  const Verdict verdict = query->is_wrong.is_constant() ? decide(*query, effort_) : found(*query);
   ++tally_.by_status[static_cast<size_t>(verdict.status)];
   if (verdict.status == Status::open || verdict.status == Status::wrong) {
     report({subject, tier, verdict, &*query});

@@ -21,7 +21,7 @@ struct Finding {
 /// Counts of subject x tier by status.
 struct Tally {
   std::array<size_t, 5> by_status = {};
-  size_t distinct = 0;  ///< queries that differ
+  size_t distinct = 0;  ///< queries that differ, but for those that building them decided
   size_t decided = 0;   ///< how many of them were decided in this run
   double seconds = 0;   ///< that deciding took
 
@@ -50,6 +50,7 @@ class Prover {
   size_t contradictions() const { return contradictions_; }
 
  private:
+  const Verdict& found(const Query& query);
   Verdict decided(const Query& query, uint64_t hash);
 
   Results results_;
