@@ -8,15 +8,33 @@
 #include <string>
 #include <vector>
 
+#include "jit/code_section.hpp"
+
 namespace castor::jit {
 
 /// A note on a stretch of code: it begins at `offset` and ends where the next note begins.
 struct CodeNote {
+  static constexpr int32_t no_number = -1;
+
   uint32_t offset = 0;
-  std::string part;  ///< of the nest: "entry", "chunk 2"
-  std::string text;  ///< the lane operation, e.g. "%3: f32 = round %1 down"; empty outside chunks
-  std::string
-      origin;  ///< the IR operation that it comes from, e.g. "%y = convert %x : u8"; or none
+  CodeSection section = CodeSection::none;
+  int32_t number = no_number;  ///< of the section: "chunk 2"
+  std::string text;    ///< the lane operation, e.g. "%3: f32 = round %1 down"; empty outside lanes
+  std::string origin;  ///< the IR operation, e.g. "%y = convert %x : u8"; empty where there is none
+  int32_t operation = no_number;  ///< the index of that IR operation, where it is known
+
+  /// Whether both say the same of their stretches.
+  bool agrees_with(const CodeNote& other) const {
+    return section == other.section && number == other.number && operation == other.operation &&
+           text == other.text && origin == other.origin;
+  }
+};
+
+/// An instruction of the lane programs that code computes.
+struct CodeLane {
+  std::string text;  ///< as in notes
+  int32_t operation = CodeNote::no_number;
+  bool is_constant = false;
 };
 
 /// A loop whose iterations the port model weighs.
@@ -62,9 +80,11 @@ struct MachineCode {
   /// Bytes after the instructions that are left free where the code is published: a profiler takes
   /// them for the code's unwind records.
   uint32_t room_after = 0;
-  int spills = 0;               ///< values stored to the stack for want of registers
-  std::vector<CodeNote> notes;  ///< only when asked for; ascending offsets
+  int spills = 0;  ///< values stored to the stack for want of registers
+  // Only when asked for (EmitOptions::annotate):
+  std::vector<CodeNote> notes;  ///< ascending offsets
   std::vector<CodeLoop> loops;
+  std::vector<CodeLane> lanes;  ///< in the order of the programs
 
   std::span<const std::byte> instructions() const {
     return std::span(bytes).first(instruction_bytes);

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "ir/text/text.hpp"
+#include "jit/dump/annotate.hpp"
 #include "jit/dump/dump_convolution.hpp"
 #include "jit/dump/dump_requantization.hpp"
 #include "jit/emit/nest_emitter.hpp"
@@ -19,12 +20,6 @@ namespace {
 
 std::string heading(size_t index, const Target& target) {
   return fmt::format("nest {} ({}):", index, name_of(target.tier));
-}
-
-/// Text of the IR operation with that index; empty where there is none.
-std::string operation_text(const Function& function, uint32_t index) {
-  if (index >= function.operations.size()) return "";
-  return print(function, function.operations[index]);
 }
 
 ValueId value_of(const Function& function, const NestOutput& output) {
@@ -109,30 +104,35 @@ std::string loops_text(const Nest& nest, const NestForm& form, const Target& tar
   return text;
 }
 
+namespace {
+
+/// What dumps say of one nest, below its heading.
+Result<std::string> nest_text(const Function& function, const LikelyForms& forms,
+                              std::span<const Nest> nests, size_t index, const Target& target) {
+  const Nest& nest = nests[index];
+  if (nest.convolution) {
+    Result<std::string> convolution = convolution_text(function, nests, index, target);
+    if (!convolution) return convolution.error();
+    return fmt::format("{}  core     {}\n", *convolution, name_of(target.core));
+  }
+  if (nest.requantization) return requantization_text(function, nest, target);
+  const std::string text = print(function, nest, forms.form_of(nest, target), target);
+  if (!nest.epilogue) return text;
+  int instructions = 0;
+  return text + fmt::format("  pieces   of the result of nest {}; on each of them\n{}", index - 1,
+                            lanes_text(function, nest.program, instructions));
+}
+
+}  // namespace
+
 Result<std::string> dump_nest(const Function& function, const Target& target) {
   std::string text;
   const std::vector<Nest> nests = plan_nests(function, target);
   const LikelyForms forms(function);
   for (size_t i = 0; i < nests.size(); ++i) {
-    if (nests[i].convolution) {
-      Result<std::string> convolution = convolution_text(function, nests, i, target);
-      if (!convolution) return convolution.error();
-      text += fmt::format("{}\n{}  core     {}\n", heading(i, target), *convolution,
-                          name_of(target.core));
-      continue;
-    }
-    if (nests[i].requantization) {
-      Result<std::string> requantization = requantization_text(function, nests[i], target);
-      if (!requantization) return requantization.error();
-      text += heading(i, target) + "\n" + *requantization;
-      continue;
-    }
-    const NestForm form = forms.form_of(nests[i], target);
-    text += heading(i, target) + "\n" + print(function, nests[i], form, target);
-    if (!nests[i].epilogue) continue;
-    int instructions = 0;
-    text += fmt::format("  pieces   of the result of nest {}; on each of them\n{}", i - 1,
-                        lanes_text(function, nests[i].program, instructions));
+    const Result<std::string> nest = nest_text(function, forms, nests, i, target);
+    if (!nest) return nest.error();
+    text += heading(i, target) + "\n" + *nest;
   }
   return text;
 }
@@ -180,33 +180,80 @@ Result<std::string> dump_lanes(const Function& function, const Target& target) {
 
 Result<MachineCode> emit_annotated(const Function& function, const Nest& nest, const NestForm& form,
                                    const Target& target) {
-  EmitOptions options;
-  options.annotate = true;
-  options.origin_text = [&](uint32_t index) { return operation_text(function, index); };
-  return emit_nest(nest, form, target, options);
+  return emit_nest(nest, form, target, annotated_with(function));
 }
 
 Result<MachineCode> emit_annotated(const Nest& nest, const NestForm& form, const Target& target) {
-  EmitOptions options;
-  options.annotate = true;
-  options.origin_text = [](uint32_t) { return std::string(); };
-  return emit_nest(nest, form, target, options);
+  return emit_nest(nest, form, target, {.annotate = true});
 }
 
 namespace {
+
+/// The code of a requantization is of its operation: methods know none.
+Result<MachineCode> noted(const Function& function, const Nest& nest, Result<MachineCode> code) {
+  if (code && nest.requantization) {
+    note_operation(function, *nest.requantization, NotedCode::all, *code);
+  }
+  return code;
+}
 
 Result<MachineCode> emit_one(const Function& function, const LikelyForms& forms,
                              std::span<const Nest> nests, size_t index, const Target& target) {
   if (nests[index].convolution) return emit_convolution(function, nests, index, target);
   if (nests[index].requantization && looks_bytes_up(function, nests[index], target)) {
-    return emit_kernel(ByteTableSpec{}, target);
+    return noted(function, nests[index], emit_kernel(ByteTableSpec{}, target, {.annotate = true}));
   }
   const Result<ShownNest> shown = shown_nest(function, forms, nests[index], target);
   if (!shown) return shown.error();
-  return emit_annotated(function, shown->nest, shown->form, target);
+  return noted(function, nests[index], emit_annotated(function, shown->nest, shown->form, target));
 }
 
 }  // namespace
+
+namespace {
+
+/// The code of a convolution and its packer.
+Status add_convolution(const Function& function, std::span<const Nest> nests, size_t index,
+                       const Target& target, DumpedNest& dumped) {
+  Result<DumpedConvolution> convolution = dumped_convolution(function, nests, index, target);
+  if (!convolution) return convolution.error();
+  Result<MachineCode> code = emit_convolution(function, nests, index, target);
+  if (!code) return code.error();
+  dumped.codes.push_back({"microkernel", std::move(code).value()});
+  Result<std::optional<MachineCode>> packer =
+      emit_input_packer(function, *nests[index].convolution, *convolution, target);
+  if (!packer) return packer.error();
+  if (*packer) dumped.codes.push_back({"input packer", std::move(**packer)});
+  dumped.convolution = std::move(convolution).value();
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<DumpedNest>> dump_nests(const Function& function, const Target& target) {
+  std::vector<DumpedNest> all;
+  const std::vector<Nest> nests = plan_nests(function, target);
+  const LikelyForms forms(function);
+  for (size_t i = 0; i < nests.size(); ++i) {
+    DumpedNest dumped;
+    Result<std::string> text = nest_text(function, forms, nests, i, target);
+    if (!text) return text.error();
+    dumped.text = std::move(text).value();
+    dumped.operation = nests[i].convolution ? nests[i].convolution : nests[i].requantization;
+    if (nests[i].convolution) {
+      if (Status status = add_convolution(function, nests, i, target, dumped); !status) {
+        return status.error();
+      }
+    } else if (i == 0 || !all.back().convolution || !nests[i].epilogue ||
+               all.back().convolution->applied() == nullptr) {
+      Result<MachineCode> code = emit_one(function, forms, nests, i, target);
+      if (!code) return code.error();
+      dumped.codes.push_back({"nest", std::move(code).value()});
+    }
+    all.push_back(std::move(dumped));
+  }
+  return all;
+}
 
 Result<std::vector<MachineCode>> emit_annotated(const Function& function, const Target& target) {
   std::vector<MachineCode> codes;

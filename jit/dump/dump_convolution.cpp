@@ -7,8 +7,8 @@
 
 #include "ir/rewrite/split_zero_points.hpp"
 #include "ir/text/text.hpp"
-#include "jit/conv/candidates.hpp"
 #include "jit/conv/epilogue/epilogue.hpp"
+#include "jit/dump/annotate.hpp"
 #include "jit/matmul/matmul_convolution.hpp"
 #include "jit/plan/access_pattern.hpp"
 
@@ -100,29 +100,55 @@ std::string epilogue_text(const Function& function, const Nest& nest, bool is_ap
 
 }  // namespace
 
+Result<DumpedConvolution> dumped_convolution(const Function& function, std::span<const Nest> nests,
+                                             size_t index, const Target& target) {
+  const Result<ConvolutionProblem> problem = likely_problem(function, nests, index);
+  if (!problem) return problem.error();
+  DumpedConvolution dumped = {*problem, {}, likely_epilogue(function, nests, index, target)};
+  dumped.candidates = candidates(*problem, target, dumped.epilogue ? &*dumped.epilogue : nullptr);
+  return dumped;
+}
+
 Result<std::string> convolution_text(const Function& function, std::span<const Nest> nests,
                                      size_t index, const Target& target) {
   const Nest& nest = nests[index];
-  const Result<ConvolutionProblem> problem = likely_problem(function, nests, index);
-  if (!problem) return problem.error();
+  const auto dumped = dumped_convolution(function, nests, index, target);
+  if (!dumped) return dumped.error();
   const std::string operation = print(function, function.operations[*nest.convolution]);
-  const auto epilogue = likely_epilogue(function, nests, index, target);
-  const std::vector<Candidate> all = candidates(*problem, target, epilogue ? &*epilogue : nullptr);
-  return fmt::format("  {}\n{}  epilogue {}\n", operation, print(all, target),
-                     epilogue_text(function, nest, all.front().applies_epilogue));
+  return fmt::format("  {}\n{}  epilogue {}\n", operation, print(dumped->candidates, target),
+                     epilogue_text(function, nest, dumped->chosen().applies_epilogue));
 }
 
 Result<MachineCode> emit_convolution(const Function& function, std::span<const Nest> nests,
                                      size_t index, const Target& target) {
-  const Result<ConvolutionProblem> problem = likely_problem(function, nests, index);
-  if (!problem) return problem.error();
-  const auto epilogue = likely_epilogue(function, nests, index, target);
-  const Candidate candidate = choose(*problem, target, epilogue ? &*epilogue : nullptr);
-  const TileEpilogue* applied = candidate.applies_epilogue ? &*epilogue : nullptr;
+  const auto dumped = dumped_convolution(function, nests, index, target);
+  if (!dumped) return dumped.error();
+  const TileEpilogue* applied = dumped->applied();
+  const EmitOptions options = annotated_with(function);
   const auto emit = [&](const auto& plan) {
-    return emit_kernel(kernel_of(plan, applied != nullptr), target, applied);
+    return emit_kernel(kernel_of(plan, applied != nullptr), target, applied, options);
   };
-  return std::visit(emit, candidate.plan);
+  Result<MachineCode> code = std::visit(emit, dumped->chosen().plan);
+  if (code) {
+    note_operation(function, *nests[index].convolution, NotedCode::without_operation, *code);
+  }
+  return code;
+}
+
+Result<std::optional<MachineCode>> emit_input_packer(const Function& function, uint32_t operation,
+                                                     const DumpedConvolution& convolution,
+                                                     const Target& target) {
+  const auto* plan = std::get_if<DensePlan>(&convolution.chosen().plan);
+  const bool is_nchw = convolution.problem.geometry.layout == ConvolutionLayout::nchw;
+  const bool reads_rows = plan != nullptr && (std::holds_alternative<CopiedRows>(plan->source) ||
+                                              std::holds_alternative<DirectInput>(plan->source));
+  if (plan == nullptr || reads_rows || !is_nchw) return std::optional<MachineCode>();
+  const PackInput spec = pack_input_spec(*plan);
+  if (!fits(spec, target)) return std::optional<MachineCode>();
+  Result<MachineCode> code = emit_kernel(spec, target, annotated_with(function));
+  if (!code) return code.error();
+  note_operation(function, operation, NotedCode::all, *code);
+  return std::optional(std::move(code).value());
 }
 
 }  // namespace castor::jit

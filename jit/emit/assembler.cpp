@@ -133,6 +133,7 @@ void Assembler::begin_routine(const FrameState& state) {
 MachineCode Assembler::finish() {
   constexpr uint8_t breakpoint = 0xcc;
   MachineCode machine_code;
+  notes_.move_to(machine_code, position());
   machine_code.instruction_bytes = static_cast<uint32_t>(getSize());
   if (!pool_bytes_.empty()) {
     while (getSize() % 64 != 0) db(breakpoint);
@@ -161,14 +162,14 @@ std::vector<uint32_t> Assembler::resolve_pool() {
   return fields;
 }
 
-Result<MachineCode> assemble(std::string_view what,
-                             const std::function<MachineCode(std::span<uint8_t>)>& emit) {
+Result<MachineCode> assemble(std::string_view what, const EmitOptions& options,
+                             const std::function<MachineCode(const CodeBuffer&)>& emit) {
   constexpr size_t first_bytes = size_t{16} << 10;
   constexpr size_t max_bytes = size_t{64} << 20;
   for (size_t bytes = first_bytes;; bytes *= 4) {
     try {
       const std::unique_ptr<uint8_t[]> buffer(new uint8_t[bytes]);
-      return emit({buffer.get(), bytes});
+      return emit({{buffer.get(), bytes}, options});
     } catch (const Xbyak::Error& error) {
       const bool too_small = static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG;
       if (too_small && bytes < max_bytes) continue;

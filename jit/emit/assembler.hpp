@@ -14,9 +14,33 @@
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
+#include "jit/emit/code_notes.hpp"
+#include "jit/emit/emit_options.hpp"
 #include "jit/emit/frame_recorder.hpp"
 
 namespace castor::jit {
+
+class Assembler;
+
+/// Room for code, and what is asked for besides. Refers to both.
+struct CodeBuffer {
+  std::span<uint8_t> bytes;
+  const EmitOptions& options;
+};
+
+/// The code that is emitted while the object lives is of one section (jit/code_section.hpp); then
+/// the section around it goes on. Nothing where no notes are wanted.
+class [[nodiscard]] Section {
+ public:
+  Section(Assembler& code, CodeSection section, int number = CodeNote::no_number);
+  Section(Assembler& code, CodeNote note);
+  Section(const Section&) = delete;
+  Section& operator=(const Section&) = delete;
+  ~Section();
+
+ private:
+  Assembler* code_ = nullptr;  ///< null: no notes are wanted
+};
 
 /// Vector registers of a given width by number.
 inline Xbyak::Xmm vector_register(int index, int bits) {
@@ -46,9 +70,31 @@ inline int width_of(const Xbyak::Xmm& vector) { return static_cast<int>(vector.g
 /// between may change it.
 class Assembler : public Xbyak::CodeGenerator {
  public:
-  Assembler(std::span<uint8_t> buffer, bool frame_pointers)
-      : Xbyak::CodeGenerator(buffer.size(), buffer.data()), has_frame_pointer_(frame_pointers) {
+  Assembler(const CodeBuffer& buffer, bool frame_pointers)
+      : Xbyak::CodeGenerator(buffer.bytes.size(), buffer.bytes.data()),
+        has_frame_pointer_(frame_pointers),
+        options_(buffer.options) {
+    const Section entry(*this, CodeSection::entry);
     emit_entry();
+  }
+  Assembler(std::span<uint8_t> buffer, bool frame_pointers)
+      : Assembler(CodeBuffer{buffer, without_notes}, frame_pointers) {}
+
+  /// Whether notes are wanted; members below that take notes do nothing where they are not.
+  bool annotates() const { return options_.annotate; }
+  const EmitOptions& options() const { return options_; }
+  uint32_t position() const { return static_cast<uint32_t>(getSize()); }
+  /// Names the section of the code that is emitted while the object lives.
+  Section section(CodeSection section, int number = CodeNote::no_number) {
+    return Section(*this, section, number);
+  }
+  /// Names the lanes that the code computes.
+  void note_lane(CodeLane lane) { notes_.add(std::move(lane)); }
+  /// The code from `loop.begin` to here is a loop.
+  void note_loop(CodeLoop loop) {
+    if (!annotates()) return;
+    loop.end = position();
+    notes_.add(std::move(loop));
   }
 
   /// The address of a constant, aligned to its size (a power of two up to 64).
@@ -64,10 +110,17 @@ class Assembler : public Xbyak::CodeGenerator {
 
   /// Keeps code that is seldom run for later: `emit_deferred` emits it, after the last instruction
   /// of what is run otherwise.
-  void defer(std::function<void()> emit) { deferred_.push_back(std::move(emit)); }
+  void defer(std::function<void()> emit) {
+    deferred_.push_back({std::move(emit), notes_.current()});
+  }
   bool has_deferred() const { return !deferred_.empty(); }
+  /// The code has the origin of what kept it.
   void emit_deferred() {
-    for (const auto& emit : std::exchange(deferred_, {})) emit();
+    for (Deferred& each : std::exchange(deferred_, {})) {
+      each.note.section = CodeSection::deferred;
+      const Section noted(*this, std::move(each.note));
+      each.emit();
+    }
   }
 
   /// Writes the pool and gives all that was written; call once, after the last instruction.
@@ -131,6 +184,12 @@ class Assembler : public Xbyak::CodeGenerator {
   void patch(size_t offset, uint32_t value) { rewrite(offset, value, 4); }
 
  private:
+  friend class Section;
+  struct Deferred {
+    std::function<void()> emit;
+    CodeNote note;
+  };
+
   /// Added to displacements until the pool's offset is known, so that none is 0 in its highest
   /// byte.
   static constexpr int unresolved = 1 << 30;
@@ -157,13 +216,30 @@ class Assembler : public Xbyak::CodeGenerator {
   int aligned_depth_ = 0;  ///< what the depth of the stack was before the aligned frame
   Xbyak::Label pool_;
   std::vector<uint8_t> pool_bytes_;
-  std::vector<std::function<void()>> deferred_;
+  std::vector<Deferred> deferred_;
+  const EmitOptions& options_;
+  CodeNotes notes_;
 };
+
+inline Section::Section(Assembler& code, CodeSection section, int number) {
+  if (!code.annotates()) return;
+  code_ = &code;
+  code.notes_.begin(code.position(),
+                    {.section = section, .number = number, .text = {}, .origin = {}});
+}
+inline Section::Section(Assembler& code, CodeNote note) {
+  if (!code.annotates()) return;
+  code_ = &code;
+  code.notes_.begin(code.position(), std::move(note));
+}
+inline Section::~Section() {
+  if (code_ != nullptr) code_->notes_.end(code_->position());
+}
 
 /// Calls `emit` with a buffer to write to, and with larger ones while its code does not fit. Fails
 /// (internal) where the assembler refuses an instruction of `what`, and without memory
 /// (out_of_memory).
-Result<MachineCode> assemble(std::string_view what,
-                             const std::function<MachineCode(std::span<uint8_t>)>& emit);
+Result<MachineCode> assemble(std::string_view what, const EmitOptions& options,
+                             const std::function<MachineCode(const CodeBuffer&)>& emit);
 
 }  // namespace castor::jit

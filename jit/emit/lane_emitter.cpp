@@ -155,6 +155,8 @@ void LaneEmitter::plan_hoisted() {
 }
 
 void LaneEmitter::emit_constants(std::span<Source* const> sources, std::span<Sink* const> sinks) {
+  const Section noted(code_, CodeSection::constants);
+  note_lanes();
   const bool sinks_last = !has_avx512() && collects(program_);
   for (Source* source : sources) source->reserve_constants(*this);
   if (sinks_last) emit_pinned_constants();
@@ -230,26 +232,50 @@ Xbyak::Xmm LaneEmitter::vector(std::span<const uint8_t> bytes, OwnedVector& fall
   return to;
 }
 
+/// Names the program's instructions, whether or not they will have code.
+void LaneEmitter::note_lanes() {
+  for (LaneId id = 0; code_.annotates() && id < static_cast<LaneId>(program_.code.size()); ++id) {
+    CodeNote note = note_of(id, CodeSection::chunk, CodeNote::no_number);
+    code_.note_lane({std::move(note.text), note.operation, is_constant(id)});
+  }
+}
+
+CodeNote LaneEmitter::note_of(LaneId id, CodeSection section, int number) const {
+  CodeNote note = {.section = section, .number = number, .text = {}, .origin = {}};
+  if (!code_.annotates()) return note;
+  const uint32_t origin = program_.code[static_cast<size_t>(id)].origin;
+  note.text = print(program_, id);
+  note.operation = static_cast<int32_t>(origin);
+  if (code_.options().origin_text) note.origin = code_.options().origin_text(origin);
+  return note;
+}
+
 void LaneEmitter::emit_chunk(std::span<Source* const> sources, std::span<Sink* const> sinks,
-                             const std::function<void(LaneId)>& annotate) {
+                             CodeSection section, int number) {
   for (LaneId id = 0; id < static_cast<LaneId>(program_.code.size()); ++id) {
-    if (!is_constant(id) && !is_hoisted(id)) emit(id, sources, sinks, annotate);
+    if (is_constant(id) || is_hoisted(id)) continue;
+    const Section noted(code_, note_of(id, section, number));
+    emit(id, sources, sinks);
   }
   current_ = no_lane;
 }
 
-void LaneEmitter::emit_hoisted(LoopLevel level, std::span<Source* const> sources,
-                               const std::function<void(LaneId)>& annotate) {
+void LaneEmitter::emit_hoisted(LoopLevel level, std::span<Source* const> sources) {
+  const CodeSection section =
+      level == LoopLevel::nest ? CodeSection::once : CodeSection::once_per_row;
   const auto count = static_cast<LaneId>(program_.code.size());
   for (LaneId id = 0; id < count; ++id) {
     if (is_constant(id) || level_of(id) != level) continue;
-    emit(id, sources, {}, annotate);
+    const Section noted(code_, note_of(id, section, CodeNote::no_number));
+    emit(id, sources, {});
     pinned_[static_cast<size_t>(id)] = wants_pin_[static_cast<size_t>(id)];
   }
   current_ = count;  // after every instruction
   for (LaneId id = 0; id < count; ++id) {
     const bool in_slot = kept_[static_cast<size_t>(id)] && !wants_pin_[static_cast<size_t>(id)];
-    if (in_slot && level_of(id) == level) emit_keep_in_slot(id);
+    if (!in_slot || level_of(id) != level) continue;
+    const Section noted(code_, note_of(id, section, CodeNote::no_number));
+    emit_keep_in_slot(id);
   }
   current_ = no_lane;
 }
@@ -272,13 +298,11 @@ void LaneEmitter::emit_keep_in_slot(LaneId id) {
   release(id);
 }
 
-void LaneEmitter::emit(LaneId id, std::span<Source* const> sources, std::span<Sink* const> sinks,
-                       const std::function<void(LaneId)>& annotate) {
+void LaneEmitter::emit(LaneId id, std::span<Source* const> sources, std::span<Sink* const> sinks) {
   const LaneInst& inst = program_.code[static_cast<size_t>(id)];
   current_ = id;
   operands_.clear();
   for_each_operand(inst, [&](LaneId operand) { operands_.push_back(operand); });
-  if (annotate) annotate(current_);
   if (inst.op == LaneOp::load) {
     sources[static_cast<size_t>(inst.imm)]->emit_load(*this, inst, define());
   } else if (inst.op == LaneOp::gather) {

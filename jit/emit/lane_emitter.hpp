@@ -113,14 +113,12 @@ class LaneEmitter {
   void emit_constants(std::span<Source* const> sources, std::span<Sink* const> sinks);
   /// Emits the instructions that are hoisted to a level: nest, before all loops; row, at the
   /// beginning of each row.
-  void emit_hoisted(LoopLevel level, std::span<Source* const> sources,
-                    const std::function<void(LaneId)>& annotate);
+  void emit_hoisted(LoopLevel level, std::span<Source* const> sources);
   /// Releases the registers and slots of a level's values, so that it can be emitted once more.
   void release_hoisted(LoopLevel level);
-  /// Emits the instructions at the level of chunks for one chunk. `annotate(id)` is called before
-  /// each instruction.
+  /// Emits the instructions at the level of chunks for one chunk, which notes call `section`.
   void emit_chunk(std::span<Source* const> sources, std::span<Sink* const> sinks,
-                  const std::function<void(LaneId)>& annotate);
+                  CodeSection section = CodeSection::chunk, int number = CodeNote::no_number);
 
   // For emitters of operations, sources and sinks.
   Assembler& code() { return code_; }
@@ -183,8 +181,9 @@ class LaneEmitter {
 
   int max_alive(LoopLevel level) const;
   void plan_hoisted();
-  void emit(LaneId id, std::span<Source* const> sources, std::span<Sink* const> sinks,
-            const std::function<void(LaneId)>& annotate);
+  void emit(LaneId id, std::span<Source* const> sources, std::span<Sink* const> sinks);
+  void note_lanes();
+  CodeNote note_of(LaneId id, CodeSection section, int number) const;
   void emit_keep_in_slot(LaneId id);
   int take_slot();
   void emit_store_in_slot(Location& at);

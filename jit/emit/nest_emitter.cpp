@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "jit/emit/annotations.hpp"
 #include "jit/emit/control_flow.hpp"
 #include "jit/emit/frame.hpp"
+#include "jit/emit/nest_loops.hpp"
 #include "jit/emit/nest_operands.hpp"
 #include "jit/emit/row_blocks.hpp"
 #include "jit/emit/row_table.hpp"
@@ -66,11 +66,10 @@ std::vector<LoopLevel> source_levels(const Nest& nest, const NestForm& form,
 class NestEmitter {
  public:
   NestEmitter(const Nest& nest, const NestForm& form, const ChunkPlan& plan, const Target& target,
-              const EmitOptions& options, std::span<uint8_t> buffer)
+              const CodeBuffer& buffer)
       : nest_(nest),
         form_(form),
         target_(target),
-        options_(options),
         plan_(plan),
         layout_(nest.operands(), form.rank),
         code_(buffer, target.frame_pointers),
@@ -79,8 +78,8 @@ class NestEmitter {
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors,
                loop_levels(nest.program, source_levels(nest, form, plan_)),
                {.vectors = taken_vectors(nest, plan_, target)}),
-        annotations_(code_, nest, plan_.fold_vectors > 0, options.annotate),
-        operands_(nest, form, plan_, lanes_, frame_, annotations_),
+        loops_(code_, nest, plan_.fold_vectors > 0),
+        operands_(nest, form, plan_, lanes_, frame_),
         sources_(operands_.sources()) {
     if (plan_.fold_vectors > 0) {
       folds_.emplace(nest, plan_, lanes_, frame_, operands_);
@@ -88,7 +87,7 @@ class NestEmitter {
       if (plan_.block_chunks > 0) blocks_.emplace(nest, form, plan_, lanes_, frame_);
     }
     if (plan_.table_operand < 0) return;
-    table_.emplace(nest, plan_.table_operand, form.stores, lanes_, frame_, annotations_);
+    table_.emplace(nest, plan_.table_operand, form.stores, lanes_, frame_, loops_);
     sources_[static_cast<size_t>(plan_.table_operand)] = table_->codes();
   }
 
@@ -96,14 +95,10 @@ class NestEmitter {
     emit_entry();
     emit_axis(form_.rank - 1);
     const FrameState body = emit_exit();
-    if (code_.has_deferred()) {
-      note("divisions by what has no good reciprocal");
-      code_.resume_frame(body);
-    }
+    if (code_.has_deferred()) code_.resume_frame(body);
     code_.emit_deferred();
     MachineCode machine_code = code_.finish();
     machine_code.spills = lanes_.spills();
-    annotations_.move_to(machine_code);
     return machine_code;
   }
 
@@ -131,26 +126,21 @@ class NestEmitter {
   void emit_tail_count();
   void emit_phase_steps();
   void emit_chunk(int chunk);
-  static constexpr int nest_part = -2;
-  static constexpr int row_part = -1;
-  std::function<void(LaneId)> annotator(int chunk);
 
   Xbyak::Address argument(size_t word) { return code_.qword[gpr::arguments + 8 * word]; }
   std::span<Sink* const> sinks() const {
     return table_ ? table_->sinks() : std::span<Sink* const>(operands_.sinks());
   }
-  void note(std::string part) { annotations_.note(std::move(part)); }
 
   const Nest& nest_;
   const NestForm& form_;
   const Target& target_;
-  const EmitOptions& options_;
   const ChunkPlan plan_;
   const ArgumentLayout layout_;
   Assembler code_;
   Frame frame_;
   LaneEmitter lanes_;
-  Annotations annotations_;
+  NestLoops loops_;
   NestOperands operands_;
   std::vector<Source*> sources_;
   std::optional<RowTable> table_;
@@ -159,24 +149,28 @@ class NestEmitter {
 };
 
 void NestEmitter::emit_entry() {
-  note("entry: frame, operand pointers, constants");
+  const Section entry = code_.section(CodeSection::entry);
   frame_.emit_entry();
   lanes_.set_spill_base(frame_.spill_offset());
   frame_.emit_load_pointers();
   if (nest_.program.uses_float_state()) {
+    const Section float_state = code_.section(CodeSection::float_state);
     constexpr uint32_t nearest_even_masked = 0x1f80;  // no FTZ, no DAZ, exceptions masked
     code_.stmxcsr(frame_.saved_mxcsr());
     code_.ldmxcsr(code_.constant_of(nearest_even_masked));
   }
   lanes_.emit_constants(sources_, sinks());
-  if (table_) table_->emit_constants();
-  lanes_.emit_hoisted(LoopLevel::nest, sources_, annotator(nest_part));
+  if (table_) {
+    const Section constants = code_.section(CodeSection::constants);
+    table_->emit_constants();
+  }
+  lanes_.emit_hoisted(LoopLevel::nest, sources_);
   if (form_.has_periods()) emit_phase_steps();
 }
 
 /// Elements by which an iteration, and a chunk, move within a period.
 void NestEmitter::emit_phase_steps() {
-  note("steps within a period");
+  const Section steps = code_.section(CodeSection::period_steps);
   for (const bool chunk : {false, true}) {
     code_.mov(gpr::scratch.cvt32(), plan_.lanes * (chunk ? 1 : plan_.chunks));
     code_.xor_(gpr::extent.cvt32(), gpr::extent.cvt32());
@@ -187,8 +181,11 @@ void NestEmitter::emit_phase_steps() {
 }
 
 FrameState NestEmitter::emit_exit() {
-  note("exit");
-  if (nest_.program.uses_float_state()) code_.ldmxcsr(frame_.saved_mxcsr());
+  const Section exit = code_.section(CodeSection::exit);
+  if (nest_.program.uses_float_state()) {
+    const Section float_state = code_.section(CodeSection::float_state);
+    code_.ldmxcsr(frame_.saved_mxcsr());
+  }
   if (form_.stores == Stores::streaming) code_.sfence();
   code_.vzeroupper();
   return frame_.emit_exit(lanes_.spill_bytes());
@@ -197,13 +194,13 @@ FrameState NestEmitter::emit_exit() {
 /// The loop over one axis around those within it.
 void NestEmitter::emit_axis(int axis) {
   if (axis == 0) return emit_innermost_axis();
-  note(fmt::format("loop over axis {}", axis));
+  const Section loop = code_.section(CodeSection::axis_loop, axis);
   code_.mov(gpr::scratch, argument(layout_.extent(axis)));
   code_.mov(frame_.loop_counter(axis), gpr::scratch);
   const auto emit_loop = [&] {
     emit_loop_while(code_, Condition::not_equal, [&] {
       emit_axis(axis - 1);
-      note(fmt::format("step along axis {}", axis));
+      const Section step = code_.section(CodeSection::axis_step, axis);
       for (size_t k = 0; k < nest_.operands(); ++k) {
         frame_.emit_advance(k, argument(layout_.step(k, axis)));
       }
@@ -218,17 +215,20 @@ void NestEmitter::emit_axis(int axis) {
 
 /// Blocks of rows, while there are as many rows as a chunk has lanes.
 void NestEmitter::emit_row_blocks() {
-  note("blocks of rows");
+  const Section blocks = code_.section(CodeSection::row_blocks);
   operands_.emit_row_start();
-  lanes_.emit_hoisted(LoopLevel::row, sources_, annotator(row_part));
-  blocks_->emit_begin();
+  lanes_.emit_hoisted(LoopLevel::row, sources_);
+  {
+    const Section constants = code_.section(CodeSection::constants);
+    blocks_->emit_begin();
+  }
   code_.xor_(gpr::index.cvt32(), gpr::index.cvt32());
   code_.cmp(frame_.loop_counter(1), plan_.lanes);
   emit_unless(code_, Condition::less, [&] {
     code_.align_to(32);
-    const size_t begin = code_.getSize();
+    const uint32_t begin = code_.position();
     emit_loop_while(code_, Condition::greater_equal, [&] { emit_row_block(); });
-    annotations_.end_loop("blocks of rows", begin, int64_t{plan_.lanes} * plan_.block_chunks);
+    loops_.end_loop("blocks of rows", begin, int64_t{plan_.lanes} * plan_.block_chunks);
   });
   lanes_.release_hoisted(LoopLevel::row);
 }
@@ -238,28 +238,32 @@ void NestEmitter::emit_row_block() {
   for (int chunk = 0; chunk < plan_.block_chunks; ++chunk) {
     operands_.set_chunk(int64_t{chunk} * plan_.lanes);
     blocks_->set_chunk(chunk);
-    lanes_.emit_chunk(sources_, blocks_->sinks(), annotator(chunk));
+    lanes_.emit_chunk(sources_, blocks_->sinks(), CodeSection::chunk, chunk);
   }
-  note("fold the block's results");
-  blocks_->emit_end_block();
+  {
+    const Section fold = code_.section(CodeSection::fold_results);
+    blocks_->emit_end_block();
+  }
   code_.sub(frame_.loop_counter(1), plan_.lanes);
   code_.cmp(frame_.loop_counter(1), plan_.lanes);
 }
 
 void NestEmitter::emit_innermost_axis() {
-  note("innermost axis");
+  const Section axis = code_.section(CodeSection::innermost_axis);
   operands_.emit_row_start();
-  lanes_.emit_hoisted(LoopLevel::row, sources_, annotator(row_part));
+  lanes_.emit_hoisted(LoopLevel::row, sources_);
   if (folds_) return emit_folded_row();
   emit_row();
 }
 
 /// A row, all of whose elements become one of each accumulator.
 void NestEmitter::emit_folded_row() {
-  note("partial results");
-  folds_->emit_begin_row();
+  {
+    const Section first = code_.section(CodeSection::partial_results);
+    folds_->emit_begin_row();
+  }
   emit_row();
-  note("fold partial results");
+  const Section fold = code_.section(CodeSection::fold_results);
   folds_->emit_end_row();
 }
 
@@ -283,13 +287,13 @@ void NestEmitter::emit_table_blocks() {
 
 /// That many blocks at a time, as long as there are as many: each block's table, then its elements.
 void NestEmitter::emit_table_blocks(int blocks) {
+  const Section loop = code_.section(CodeSection::main_loop);
   const int elements = blocks * plan_.table_block;
   code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
   code_.cmp(gpr::index, gpr::limit);
   emit_unless(code_, Condition::greater, [&] {
-    note("main loop");
     code_.align_to(32);
-    const size_t begin = code_.getSize();
+    const uint32_t begin = code_.position();
     emit_loop_while(code_, Condition::less_equal, [&] {
       for (int block = 0; block < blocks; ++block) {
         const int first = block * plan_.table_block;
@@ -297,21 +301,21 @@ void NestEmitter::emit_table_blocks(int blocks) {
         emit_chunk(block);
         table_->emit_block(first, plan_.table_block);
       }
-      note("next blocks");
+      const Section next = code_.section(CodeSection::next_iteration);
       code_.add(gpr::period, blocks);
       code_.add(gpr::index, elements);
       code_.cmp(gpr::index, gpr::limit);
     });
-    annotations_.end_loop("main loop", begin, elements);
+    loops_.end_loop("main loop", begin, elements);
   });
 }
 
 /// A tile after the other: their sub-byte elements are unpacked to windows before all chunks, or
 /// packed after them.
 void NestEmitter::emit_tiles() {
+  const Section tiles = code_.section(CodeSection::tile_of_bits);
   operands_.enter_main_loop();
   emit_loop_while(code_, Condition::less, [&] {
-    note("next tile");
     emit_begin_group(tile_elements);
     operands_.emit_fill_windows();
     code_.mov(gpr::extent, frame_.group_end());
@@ -346,7 +350,7 @@ void NestEmitter::emit_elements_to_alignment() {
   size_t output = nest_.inputs.size();
   while (!has_streaming_stores(target_, nest_.element(output))) ++output;
   const int bits = bits_of(nest_.element(output));
-  note("elements before the first aligned store");
+  const Section before = code_.section(CodeSection::before_alignment);
   code_.mov(gpr::counter, frame_.emit_pointer(output));
   code_.neg(gpr::counter);
   code_.and_(gpr::counter, static_cast<uint32_t>(streaming_alignment - 1));
@@ -361,22 +365,22 @@ void NestEmitter::emit_elements_to_alignment() {
 
 /// Whole iterations, while that many elements are left.
 void NestEmitter::emit_main_loop() {
+  const Section loop = code_.section(CodeSection::main_loop);
   const int elements = plan_.lanes * plan_.chunks;
   code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
   code_.cmp(gpr::index, gpr::limit);
   emit_unless(code_, Condition::greater, [&] {
-    note("main loop");
     code_.align_to(32);
-    const size_t begin = code_.getSize();
+    const uint32_t begin = code_.position();
     emit_loop_while(code_, Condition::less_equal, [&] { emit_iteration(elements); });
-    annotations_.end_loop("main loop", begin, elements);
+    loops_.end_loop("main loop", begin, elements);
   });
 }
 
 void NestEmitter::emit_iteration(int elements) {
   operands_.enter_main_loop();
   for (int chunk = 0; chunk < plan_.chunks; ++chunk) emit_main_loop_chunk(chunk);
-  note("next iteration");
+  const Section next = code_.section(CodeSection::next_iteration);
   if (form_.has_periods()) operands_.emit_end_iteration();
   code_.add(gpr::index, elements);
   code_.cmp(gpr::index, gpr::limit);
@@ -395,20 +399,25 @@ void NestEmitter::emit_main_loop_chunk(int chunk) {
 
 /// Does the remaining elements a chunk at a time, the last one with fewer lanes.
 void NestEmitter::emit_tail_loop() {
-  note("tail: chunk by chunk");
+  const Section tail = code_.section(CodeSection::tail);
   code_.cmp(gpr::index, gpr::extent);
   emit_unless(code_, Condition::greater_equal, [&] {
     operands_.enter_tail();
-    if (folds_) folds_->emit_begin_tail();
+    if (folds_) {
+      const Section kept = code_.section(CodeSection::partial_results);
+      folds_->emit_begin_tail();
+    }
     plan_.has_windows ? emit_tail_groups() : emit_tail_chunks(gpr::extent);
-    if (folds_) folds_->emit_end_tail();
+    if (!folds_) return;
+    const Section kept = code_.section(CodeSection::partial_results);
+    folds_->emit_end_tail();
   });
 }
 
 /// Does the remaining elements a group at a time, the last one with fewer elements.
 void NestEmitter::emit_tail_groups() {
+  const Section groups = code_.section(CodeSection::next_group);
   emit_loop_while(code_, Condition::less, [&] {
-    note("next group");
     emit_begin_group(operands_.group_elements());
     operands_.emit_fill_windows();
     emit_tail_chunks(frame_.group_end());
@@ -427,18 +436,18 @@ void NestEmitter::emit_begin_group(int elements) {
 }
 
 void NestEmitter::emit_tail_chunks(const Xbyak::Operand& end) {
-  const size_t begin = code_.getSize();
+  const Section chunks = code_.section(CodeSection::next_chunk);
+  const uint32_t begin = code_.position();
   emit_loop_while(code_, Condition::less, [&] {
     emit_tail_count();
     operands_.emit_fill_staging();
     emit_chunk(0);
     operands_.emit_drain_staging();
-    note("next chunk");
     if (form_.has_periods()) operands_.emit_end_chunk();
     code_.add(gpr::index, plan_.lanes);
     code_.cmp(gpr::index, end);
   });
-  annotations_.end_loop("tail", begin, plan_.lanes);
+  loops_.end_loop("tail", begin, plan_.lanes);
 }
 
 /// Elements of this chunk: min(lanes, left), as a number for staging buffers and as an opmask.
@@ -455,20 +464,9 @@ void NestEmitter::emit_tail_count() {
   code_.kmovq(tail_mask, gpr::scratch);
 }
 
-/// Notes each instruction of a chunk, or of what is hoisted out of chunks.
-std::function<void(LaneId)> NestEmitter::annotator(int chunk) {
-  if (!options_.annotate) return {};
-  return [this, chunk](LaneId id) {
-    const uint32_t origin = nest_.program.code[static_cast<size_t>(id)].origin;
-    annotations_.note(chunk == nest_part  ? "once"
-                      : chunk == row_part ? "once per row"
-                                          : fmt::format("chunk {}", chunk),
-                      print(nest_.program, id),
-                      options_.origin_text ? options_.origin_text(origin) : "");
-  };
+void NestEmitter::emit_chunk(int chunk) {
+  lanes_.emit_chunk(sources_, sinks(), CodeSection::chunk, chunk);
 }
-
-void NestEmitter::emit_chunk(int chunk) { lanes_.emit_chunk(sources_, sinks(), annotator(chunk)); }
 
 }  // namespace
 
@@ -477,9 +475,10 @@ Result<MachineCode> emit_nest(const Nest& nest, const NestForm& form, const Targ
   const ChunkPlan plan = plan_chunks(nest, form, target);
   Nest reduced = nest;
   reduced.program = with_reciprocals(nest.program, source_levels(nest, form, plan));
-  return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
-    return NestEmitter(reduced, form, plan, target, options, buffer).emit();
-  });
+  return assemble(fmt::format("tier {}", name_of(target.tier)), options,
+                  [&](const CodeBuffer& buffer) {
+                    return NestEmitter(reduced, form, plan, target, buffer).emit();
+                  });
 }
 
 }  // namespace castor::jit

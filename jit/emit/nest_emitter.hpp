@@ -2,15 +2,14 @@
 // Emits the code of one nest: loops, tails, and lane programs in them.
 #pragma once
 
-#include <functional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <tuple>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
 #include "jit/emit/chunk_plan.hpp"
+#include "jit/emit/emit_options.hpp"
 #include "jit/kernel/spec.hpp"
 #include "jit/plan/nest.hpp"
 #include "jit/target.hpp"
@@ -31,18 +30,13 @@ struct NestSpec {
   }
 };
 
-struct EmitOptions {
-  bool annotate = false;
-  /// Text of the IR operation with that index, for notes.
-  std::function<std::string(uint32_t)> origin_text;
-};
-
 /// Emits the nest for operands of that form. A pure function of its arguments. Fails (internal)
 /// only when the assembler refuses an instruction.
 Result<MachineCode> emit_nest(const Nest& nest, const NestForm& form, const Target& target,
-                              const EmitOptions& options = {});
-inline Result<MachineCode> emit_kernel(const NestSpec& spec, const Target& target) {
-  return emit_nest(*spec.nest, *spec.form, target);
+                              const EmitOptions& options = without_notes);
+inline Result<MachineCode> emit_kernel(const NestSpec& spec, const Target& target,
+                                       const EmitOptions& options = without_notes) {
+  return emit_nest(*spec.nest, *spec.form, target, options);
 }
 
 }  // namespace castor::jit

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/nest_operands.hpp"
 
-#include <fmt/format.h>
-
 #include "jit/emit/control_flow.hpp"
 
 namespace castor::jit {
@@ -22,7 +20,7 @@ Xbyak::Reg scratch_of(int bytes) {
 }  // namespace
 
 NestOperands::NestOperands(const Nest& nest, const NestForm& form, const ChunkPlan& plan,
-                           LaneEmitter& emitter, const Frame& frame, Annotations& annotations)
+                           LaneEmitter& emitter, const Frame& frame)
     : nest_(nest),
       form_(form),
       layout_(nest.operands(), form.rank),
@@ -33,7 +31,6 @@ NestOperands::NestOperands(const Nest& nest, const NestForm& form, const ChunkPl
       target_(emitter.target()),
       code_(emitter.code()),
       frame_(frame),
-      annotations_(annotations),
       windows_(emitter, frame),
       modes_(nest.operands(), ChunkMode::whole) {
   make_operands();
@@ -90,11 +87,11 @@ void NestOperands::make_operands() {
 void NestOperands::emit_row_start() {
   for (size_t k = 0; k < nest_.inputs.size(); ++k) {
     if (form_.access[k] != Access::uniform || !is_sub_byte(nest_.element(k))) continue;
-    annotations_.note(fmt::format("the code of operand {} on the stack", k));
+    const Section fill = code_.section(CodeSection::code_on_stack, static_cast<int>(k));
     windows_.emit_fill_one(window_operand(k));
   }
   for (auto& [operand, table] : table_sources_) {
-    annotations_.note(fmt::format("table {} in registers", operand));
+    const Section load = code_.section(CodeSection::table_registers, static_cast<int>(operand));
     table.emit_load_registers(code_);
   }
   if (form_.has_periods()) emit_begin_periods();
@@ -128,7 +125,9 @@ void NestOperands::emit_end_iteration() {
 }
 
 void NestOperands::emit_end_main_loop_chunk() {
-  if (counts_chunks()) emit_end_chunk();
+  if (!counts_chunks()) return;
+  const Section next = code_.section(CodeSection::next_chunk);
+  emit_end_chunk();
 }
 
 void NestOperands::emit_end_chunk() {
@@ -218,7 +217,7 @@ ChunkAddress NestOperands::emit_chunk_address(size_t operand, int chunks_back) {
 void NestOperands::emit_fill_windows() {
   for (size_t k = 0; k < nest_.inputs.size(); ++k) {
     if (!has_window(k) || modes_[k] == ChunkMode::whole) continue;
-    annotations_.note(fmt::format("fill the window of operand {}", k));
+    const Section fill = code_.section(CodeSection::fill_window, static_cast<int>(k));
     if (in_tail_ || has_tiles_) {
       windows_.emit_fill(window_operand(k), unpacker(k));
     } else {
@@ -231,7 +230,7 @@ void NestOperands::emit_fill_windows() {
 void NestOperands::emit_drain_windows() {
   for (size_t k = nest_.inputs.size(); k < nest_.operands(); ++k) {
     if (!has_window(k) || modes_[k] == ChunkMode::whole) continue;
-    annotations_.note(fmt::format("drain the window of operand {}", k));
+    const Section drain = code_.section(CodeSection::drain_window, static_cast<int>(k));
     if (in_tail_ || has_tiles_) {
       windows_.emit_drain(window_operand(k), bit_packer(k));
     } else {
@@ -262,8 +261,8 @@ void NestOperands::emit_drain_staging() {
 
 /// Copies the chunk's elements one by one between the operand and its staging buffer.
 void NestOperands::emit_copy_staging(size_t operand, bool in) {
-  annotations_.note(
-      fmt::format("copy operand {} {} its staging buffer", operand, in ? "to" : "from"));
+  const Section copy = code_.section(in ? CodeSection::fill_staging : CodeSection::drain_staging,
+                                     static_cast<int>(operand));
   emit_locate_elements(operand);
   const int bytes = element_bytes(operand);
   const Xbyak::Reg data = scratch_of(bytes);

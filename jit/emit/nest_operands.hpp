@@ -8,7 +8,6 @@
 #include <map>
 
 #include "jit/emit/accumulators.hpp"
-#include "jit/emit/annotations.hpp"
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/broadcast_operands.hpp"
 #include "jit/emit/chunk_plan.hpp"
@@ -22,7 +21,7 @@ namespace castor::jit {
 class NestOperands : public OperandLocator {
  public:
   NestOperands(const Nest& nest, const NestForm& form, const ChunkPlan& plan, LaneEmitter& emitter,
-               const Frame& frame, Annotations& annotations);
+               const Frame& frame);
 
   const std::vector<Source*>& sources() const { return sources_; }
   const std::vector<Sink*>& sinks() const { return sinks_; }
@@ -109,7 +108,6 @@ class NestOperands : public OperandLocator {
   const Target& target_;
   Assembler& code_;
   const Frame& frame_;
-  Annotations& annotations_;
   const Windows windows_;
   std::map<size_t, MemorySource> memory_sources_;  // by operand, as are the next two
   std::map<size_t, UniformSource> uniform_sources_;

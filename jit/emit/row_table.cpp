@@ -114,10 +114,10 @@ void TableSink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
 }
 
 RowTable::RowTable(const Nest& nest, int operand, Stores stores, LaneEmitter& lanes,
-                   const Frame& frame, Annotations& annotations)
+                   const Frame& frame, NestLoops& loops)
     : code_(lanes.code()),
       frame_(frame),
-      annotations_(annotations),
+      loops_(loops),
       stores_(stores),
       source_(static_cast<size_t>(operand)),
       sink_(nest.inputs.size()),
@@ -172,7 +172,7 @@ void RowTable::emit_locate_codes() {
 
 /// Does the elements before the first aligned one, whose codes begin at a byte.
 void RowTable::emit_elements_to_alignment() {
-  annotations_.note("elements before the first aligned store");
+  const Section before = code_.section(CodeSection::before_alignment);
   code_.mov(gpr::limit, frame_.emit_pointer(sink_));
   code_.neg(gpr::limit);
   code_.and_(gpr::limit, static_cast<uint32_t>(streaming_alignment - 1));
@@ -187,24 +187,25 @@ void RowTable::emit_elements_to_alignment() {
 
 /// Does whole vectors, `vectors` at a time.
 void RowTable::emit_loop(int vectors) {
+  const Section loop = code_.section(CodeSection::main_loop);
   const int elements = vectors * elements_per_vector();
   code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
   code_.cmp(gpr::index, gpr::limit);
   emit_unless(code_, Condition::greater, [&] {
-    annotations_.note("main loop");
-    const size_t begin = code_.getSize();
+    const uint32_t begin = code_.position();
     emit_loop_while(code_, Condition::less_equal, [&] {
       for (int vector = 0; vector < vectors; ++vector) emit_vector(vector);
-      annotations_.note("next vectors");
+      const Section next = code_.section(CodeSection::next_iteration);
       code_.add(gpr::counter, vectors * bytes_per_vector());
       code_.add(gpr::index, elements);
       code_.cmp(gpr::index, gpr::limit);
     });
-    annotations_.end_loop("main loop", begin, elements);
+    loops_.end_loop("main loop", begin, elements);
   });
 }
 
 void RowTable::emit_vector(int vector) {
+  const Section codes = code_.section(CodeSection::row_table);
   emit_load_codes(vector * bytes_per_vector());
   emit_look_up();
   const Xbyak::Address to = emit_elements_address(vector * 64);
@@ -223,7 +224,7 @@ void RowTable::emit_load_codes(int displacement) {
 }
 
 void RowTable::emit_look_up() {
-  annotations_.note("look up");
+  const Section look_up = code_.section(CodeSection::row_table);
   code_.vpshufb(indices, indices, byte_of_lane);
   code_.vpmulhuw(indices, indices, factor_of_lane);
   if (bits_of(to_) == 16) {
@@ -235,7 +236,7 @@ void RowTable::emit_look_up() {
 
 /// Does the elements from gpr::index to `end`: less than a vector.
 void RowTable::emit_remainder(const Xbyak::Operand& end) {
-  annotations_.note("less than a vector");
+  const Section tail = code_.section(CodeSection::tail);
   code_.cmp(gpr::index, end);
   emit_unless(code_, Condition::greater_equal, [&] {
     code_.mov(gpr::limit, end);
@@ -245,6 +246,7 @@ void RowTable::emit_remainder(const Xbyak::Operand& end) {
     code_.or_(gpr::scratch, -1);
     code_.bzhi(gpr::scratch, gpr::scratch, gpr::limit);
     code_.kmovq(tail_mask, gpr::scratch);
+    const Section stores = code_.section(CodeSection::stores);
     const Xbyak::Address to = emit_elements_address(0) | tail_mask;
     bits_of(to_) == 16 ? code_.vmovdqu16(to, indices) : code_.vmovdqu32(to, indices);
   });
@@ -252,6 +254,7 @@ void RowTable::emit_remainder(const Xbyak::Operand& end) {
 
 /// Loads only the bytes that hold the last gpr::limit codes.
 void RowTable::emit_load_last_codes() {
+  const Section codes = code_.section(CodeSection::row_table);
   const Xbyak::Xmm low(indices.getIdx());
   code_.mov(frame_.group_begin(), gpr::extent);
   code_.imul(gpr::extent, gpr::limit, bits_of(from_));

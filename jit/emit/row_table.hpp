@@ -4,10 +4,10 @@
 // its results are looked up.
 #pragma once
 
-#include "jit/emit/annotations.hpp"
 #include "jit/emit/chunk_plan.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/emit/lane_emitter.hpp"
+#include "jit/emit/nest_loops.hpp"
 
 namespace castor::jit {
 
@@ -47,7 +47,7 @@ class RowTable {
   static constexpr uint32_t taken_vectors = 0xf0000000;
 
   RowTable(const Nest& nest, int operand, Stores stores, LaneEmitter& lanes, const Frame& frame,
-           Annotations& annotations);
+           NestLoops& loops);
 
   /// The program's sinks and its source of codes while it computes a table.
   std::span<Sink* const> sinks() const { return sinks_; }
@@ -76,7 +76,7 @@ class RowTable {
 
   Assembler& code_;
   const Frame& frame_;
-  Annotations& annotations_;
+  NestLoops& loops_;
   Stores stores_;
   size_t source_;
   size_t sink_;

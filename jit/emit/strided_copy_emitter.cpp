@@ -41,6 +41,7 @@ class StridedCopyEmitter {
 
   void emit() {
     emit_entry();
+    const Section rows = code_.section(CodeSection::row_loop);
     emit_loop_while(code_, Condition::not_equal, [&] {
       emit_row();
       code_.add(row_source, argument(offsetof(TileCopy, source_row_step)));
@@ -71,6 +72,7 @@ class StridedCopyEmitter {
 };
 
 void StridedCopyEmitter::emit_entry() {
+  const Section entry = code_.section(CodeSection::entry);
   code_.push_all(saved_registers);
   code_.mov(row_source, argument(offsetof(TileCopy, source)));
   code_.mov(row_destination, argument(offsetof(TileCopy, destination)));
@@ -82,6 +84,7 @@ void StridedCopyEmitter::emit_entry() {
 }
 
 void StridedCopyEmitter::emit_exit() {
+  const Section exit = code_.section(CodeSection::exit);
   if (has_shuffles()) code_.vzeroupper();
   code_.pop_all(saved_registers);
   code_.emit_return();
@@ -99,6 +102,7 @@ void StridedCopyEmitter::emit_row() {
 
 /// Copies `count` elements at a time, while that many are left.
 void StridedCopyEmitter::emit_loop_of_elements(int count) {
+  const Section loop = code_.section(CodeSection::copy_loop);
   code_.sub(left, count);
   emit_unless(code_, Condition::less, Jump::shortest, [&] {
     emit_loop_while(code_, Condition::greater_equal, Jump::shortest, [&] {
@@ -112,6 +116,7 @@ void StridedCopyEmitter::emit_loop_of_elements(int count) {
 }
 
 void StridedCopyEmitter::emit_elements(int count) {
+  const Section elements = code_.section(CodeSection::elements);
   const Xbyak::Address from[] = {code_.ptr[source], code_.ptr[source + source_step],
                                  code_.ptr[source + source_step * 2],
                                  code_.ptr[source + source_step_3]};
@@ -136,6 +141,7 @@ void StridedCopyEmitter::emit_element(const Xbyak::Address& to, const Xbyak::Add
 
 /// Copies the whole vectors of elements, where the destination's are consecutive.
 void StridedCopyEmitter::emit_shuffled() {
+  const Section choice = code_.section(CodeSection::choice);
   Xbyak::Label done;
   code_.cmp(destination_step, bytes_);
   code_.jne(done, Xbyak::CodeGenerator::T_NEAR);
@@ -152,6 +158,7 @@ void StridedCopyEmitter::emit_shuffled() {
 /// Copies two vectors of 16 bytes at a time. Each is made of `distance` vectors of the source,
 /// which end after their last wanted element: another one must follow it.
 void StridedCopyEmitter::emit_loop_of_vectors(int distance) {
+  const Section loop = code_.section(CodeSection::copy_loop);
   const int elements = 2 * vector_bytes / bytes_;
   code_.cmp(left, elements);
   emit_unless(code_, Condition::less_equal, [&] {
@@ -166,6 +173,7 @@ void StridedCopyEmitter::emit_loop_of_vectors(int distance) {
 }
 
 void StridedCopyEmitter::emit_two_vectors(int distance) {
+  const Section shuffles = code_.section(CodeSection::interleave);
   for (int part = 0; part < distance; ++part) {
     const Ymm vector(part);
     const int offset = part * vector_bytes;

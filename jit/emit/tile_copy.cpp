@@ -12,6 +12,7 @@ namespace {
 void emit_jump_unless_transposed(Assembler& code, int element_bytes, Xbyak::Label& other) {
   const Xbyak::Reg64 arguments(Xbyak::Operand::RDI);
   const auto argument = [&](size_t offset) { return code.qword[arguments + offset]; };
+  const Section choice = code.section(CodeSection::choice);
   const int block = transposed_block_bytes / element_bytes;
   for (size_t step : {offsetof(TileCopy, source_row_step), offsetof(TileCopy, destination_step)}) {
     code.cmp(argument(step), element_bytes);
@@ -23,7 +24,7 @@ void emit_jump_unless_transposed(Assembler& code, int element_bytes, Xbyak::Labe
   }
 }
 
-MachineCode emit(int element_bytes, bool frame_pointers, std::span<uint8_t> buffer) {
+MachineCode emit(int element_bytes, bool frame_pointers, const CodeBuffer& buffer) {
   Assembler code(buffer, frame_pointers);
   const FrameState entered = code.frame_state();
   Xbyak::Label other;
@@ -37,8 +38,9 @@ MachineCode emit(int element_bytes, bool frame_pointers, std::span<uint8_t> buff
 
 }  // namespace
 
-Result<MachineCode> emit_kernel(const TileCopySpec& spec, const Target& target) {
-  return assemble("a copy of a tile", [&](std::span<uint8_t> buffer) {
+Result<MachineCode> emit_kernel(const TileCopySpec& spec, const Target& target,
+                                const EmitOptions& options) {
+  return assemble("a copy of a tile", options, [&](const CodeBuffer& buffer) {
     return emit(spec.element_bytes, target.frame_pointers, buffer);
   });
 }

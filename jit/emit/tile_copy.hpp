@@ -9,6 +9,7 @@
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
+#include "jit/emit/emit_options.hpp"
 #include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
@@ -44,7 +45,8 @@ struct TileCopySpec {
 /// rows and in the source's columns; and rows of every second to fourth element. All tiers use the
 /// same code: with vectors of half the width it has twice the shuffles but takes no longer, and
 /// rows that share a set of the cache fit it better.
-Result<MachineCode> emit_kernel(const TileCopySpec& spec, const Target& target);
+Result<MachineCode> emit_kernel(const TileCopySpec& spec, const Target& target,
+                                const EmitOptions& options = without_notes);
 
 /// Bytes of a row and of a column of the square blocks of elements that are transposed at once.
 inline constexpr int transposed_block_bytes = 16;

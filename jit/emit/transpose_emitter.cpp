@@ -82,6 +82,7 @@ class TransposeEmitter {
   void emit() {
     Xbyak::Label done;
     emit_entry();
+    const Section loop = code_.section(CodeSection::copy_loop);
     code_.cmp(columns, 2 * n_);
     emit_unless(code_, Condition::less, [&] { emit_blocks(2, done); });
     emit_blocks(1, done);
@@ -118,6 +119,7 @@ class TransposeEmitter {
 };
 
 void TransposeEmitter::emit_entry() {
+  const Section entry = code_.section(CodeSection::entry);
   code_.push_all(saved_registers);
   code_.mov(source, argument(offsetof(TileCopy, source)));
   code_.mov(source_step, argument(offsetof(TileCopy, source_step)));
@@ -130,6 +132,7 @@ void TransposeEmitter::emit_entry() {
 }
 
 void TransposeEmitter::emit_exit() {
+  const Section exit = code_.section(CodeSection::exit);
   code_.vzeroupper();
   code_.pop_all(saved_registers);
   code_.emit_return();
@@ -177,6 +180,7 @@ void TransposeEmitter::emit_advance(const Reg64& left, int max, Xbyak::Label& do
 }
 
 void TransposeEmitter::emit_load_block(int blocks) {
+  const Section loads = code_.section(CodeSection::load_block);
   code_.mov(cursor, block_source);
   if (blocks == 2) code_.lea(far_cursor, code_.ptr[block_source + block_step]);
   RowAddresses near_rows(code_, cursor, source_step, source_step_3);
@@ -190,6 +194,7 @@ void TransposeEmitter::emit_load_block(int blocks) {
 }
 
 void TransposeEmitter::emit_interleave_rounds(int blocks) {
+  const Section rounds = code_.section(CodeSection::interleave);
   for (int round = n_; round > 1; round /= 2) {
     std::vector<int> interleaved;
     for (int i = 0; i < n_ / 2; ++i) {
@@ -234,6 +239,7 @@ void TransposeEmitter::emit_unpack_high(const Xmm& to, const Xmm& a, const Opera
 }
 
 void TransposeEmitter::emit_store_block(int blocks) {
+  const Section stores = code_.section(CodeSection::stores);
   code_.mov(cursor, block_destination);
   RowAddresses addresses(code_, cursor, destination_step, destination_step_3);
   for (int number : vectors_) {

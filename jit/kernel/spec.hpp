@@ -10,7 +10,8 @@
 //     int bytes = 1;
 //     static constexpr auto fields() { return std::tuple(field("bytes", &CopySpec::bytes)); }
 //   };
-//   Result<MachineCode> emit_kernel(const CopySpec& spec, const Target& target);
+//   Result<MachineCode> emit_kernel(const CopySpec& spec, const Target& target,
+//                                   const EmitOptions& options = without_notes);
 //
 // Specs and what they hold are aggregates of default-made values, and have no arrays of C. A spec
 // whose base has members names it as `Base`.

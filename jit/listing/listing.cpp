@@ -38,7 +38,7 @@ class Writer {
   void loop_begins(uint32_t offset);
   void loop_cycles(const CodeLoop& loop);
   const CodeNote* note_at(uint32_t offset);
-  void part_begins(const CodeNote& note);
+  void section_begins(const CodeNote& note);
   std::string comment(const ListedInstruction& listed, const CodeNote* note);
   std::string encoding_column(uint32_t begin, uint32_t end) const;
   std::string bytes_text(uint32_t begin, uint32_t end) const;
@@ -53,7 +53,7 @@ class Writer {
   const ListingOptions options_;
   std::string text_;
   size_t next_note_ = 0;
-  std::string part_;               // the last one printed
+  std::string section_;            // the last one printed
   std::string origin_;             // the last one printed
   std::set<std::string> written_;  // notes that were written out
   bool in_padding_ = false;
@@ -63,7 +63,7 @@ void Writer::instruction(const ListedInstruction& listed) {
   loop_ends(listed.offset);
   loop_begins(listed.offset);
   const CodeNote* note = note_at(listed.offset);
-  if (note != nullptr) part_begins(*note);
+  if (note != nullptr) section_begins(*note);
   if (listed.label) line(fmt::format("L{}:", *listed.label));
   if (options_.compact && is_padding(listed)) return padding();
   in_padding_ = false;
@@ -107,13 +107,16 @@ const CodeNote* Writer::note_at(uint32_t offset) {
   return found;
 }
 
-/// "; chunk 1: %y = convert %x : u8", where the part or the IR operation is another one.
-void Writer::part_begins(const CodeNote& note) {
-  const bool new_part = std::exchange(part_, note.part) != note.part;
+/// "; chunk 1: %y = convert %x : u8", where the section or the IR operation is another one. Steps
+/// are named beside their instructions.
+void Writer::section_begins(const CodeNote& note) {
+  if (info(note.section).is_step) return;
+  const std::string section = text_of(note.section, note.number);
+  const bool new_section = std::exchange(section_, section) != section;
   const bool new_origin =
       !note.origin.empty() && std::exchange(origin_, note.origin) != note.origin;
-  if (!new_part && !new_origin) return;
-  line(fmt::format("; {}{}{}", note.part, new_origin ? ": " : "", new_origin ? note.origin : ""));
+  if (!new_section && !new_origin) return;
+  line(fmt::format("; {}{}{}", section, new_origin ? ": " : "", new_origin ? note.origin : ""));
 }
 
 std::string Writer::comment(const ListedInstruction& listed, const CodeNote* note) {
@@ -121,6 +124,8 @@ std::string Writer::comment(const ListedInstruction& listed, const CodeNote* not
   if (note != nullptr && !note->text.empty()) {
     const bool is_new = written_.insert(note->text).second;
     text = is_new ? note->text : options_.compact ? "" : name_in(note->text);
+  } else if (note != nullptr && !options_.compact && info(note->section).is_step) {
+    text = text_of(note->section, note->number);
   }
   if (!text.empty() && !listed.comment.empty()) text += " | ";
   return text + listed.comment;
@@ -136,7 +141,6 @@ void Writer::loop_begins(uint32_t offset) {
                     loop.name, loop.elements, loop.load_bytes, loop.store_bytes,
                     instructions_of(loop), loop.end - loop.begin));
     loop_cycles(loop);
-    part_.clear();
     origin_.clear();
   }
 }

@@ -9,6 +9,7 @@
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
+#include "jit/emit/emit_options.hpp"
 #include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
@@ -34,6 +35,7 @@ bool has_byte_tables(const Target& target);
 
 /// For targets with byte tables. No byte but the source's is read, none but the destination's is
 /// written.
-Result<MachineCode> emit_kernel(const ByteTableSpec& spec, const Target& target);
+Result<MachineCode> emit_kernel(const ByteTableSpec& spec, const Target& target,
+                                const EmitOptions& options = without_notes);
 
 }  // namespace castor::jit

@@ -33,11 +33,7 @@ class SpecRecipe final : public KernelRecipe {
       : spec_(spec), target_(target), epilogue_(epilogue) {}
 
   Result<jit::MachineCode> emit() const override {
-    if constexpr (jit::AppliesEpilogues<Spec>) {
-      return emit_kernel(spec_, target_, epilogue_);
-    } else {
-      return emit_kernel(spec_, target_);
-    }
+    return jit::emit_any_kernel(spec_, target_, epilogue_);
   }
   std::shared_ptr<AnyKernelCode> hold(jit::CodeBlock block) const override {
     static_assert(sizeof(KernelCode<Spec>) == sizeof(AnyKernelCode));  // held_bytes counts the one

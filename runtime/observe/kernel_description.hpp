@@ -26,6 +26,10 @@ class KernelDescription final : public CodeDescription {
     return kernel_name(jit::spec_words(spec_), target_, epilogue_, key);
   }
   std::string text() const override { return kernel_text(jit::spec_words(spec_), epilogue_); }
+  std::optional<Result<jit::MachineCode>> annotated() const override {
+    const jit::EmitOptions options = {.annotate = true};
+    return jit::emit_any_kernel(spec_, target_, epilogue_, options);
+  }
 
  private:
   const Spec& spec_;

@@ -10,6 +10,7 @@
 
 #include "ir/rewrite/canonicalize.hpp"
 #include "ir/text/text.hpp"
+#include "jit/dump/annotate.hpp"
 #include "jit/dump/dump.hpp"
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/lane/builder.hpp"
@@ -170,9 +171,7 @@ inline Result<jit::MachineCode> emit_golden(const GoldenKernel& kernel, const Go
   if (kernel.function) {
     return emit_annotated(*kernel.function, made.nest, made.form, kernel.target);
   }
-  jit::EmitOptions options;
-  options.annotate = true;
-  return emit_nest(made.nest, made.form, kernel.target, options);
+  return emit_nest(made.nest, made.form, kernel.target, {.annotate = true});
 }
 
 /// What the kernel applies to its sums: the operations after the function's convolution. Fails
@@ -188,10 +187,12 @@ inline Result<jit::TileEpilogue> epilogue_of(const GoldenKernel& kernel) {
 }
 
 inline Result<jit::MachineCode> emit_golden_spec(const GoldenKernel& kernel) {
-  if (!kernel.function) return emit_spec(*kernel.spec, kernel.target, nullptr);
+  if (!kernel.function) {
+    return emit_spec(*kernel.spec, kernel.target, nullptr, {.annotate = true});
+  }
   const Result<jit::TileEpilogue> epilogue = epilogue_of(kernel);
   if (!epilogue) return epilogue.error();
-  return emit_spec(*kernel.spec, kernel.target, &*epilogue);
+  return emit_spec(*kernel.spec, kernel.target, &*epilogue, jit::annotated_with(*kernel.function));
 }
 
 /// Every code that the file lists.

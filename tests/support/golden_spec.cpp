@@ -166,20 +166,19 @@ Status read_blocks(const std::string& words, KernelSpec& spec) {
 }
 
 Result<jit::MachineCode> emit_spec(const KernelSpec& spec, const Target& target,
-                                   const jit::TileEpilogue* epilogue) {
+                                   const jit::TileEpilogue* epilogue,
+                                   const jit::EmitOptions& options) {
   return std::visit(
       [&]<class Spec>(const Spec& of) -> Result<jit::MachineCode> {
         if (!has_code(of, target)) {
           return Error{ErrorCode::invalid_argument,
                        fmt::format("{} has no such {}", name_of(target.tier), Spec::name)};
         }
-        if constexpr (jit::AppliesEpilogues<Spec>) {
-          return emit_kernel(of, target, epilogue);
-        } else {
-          if (epilogue == nullptr) return emit_kernel(of, target);
+        if (!jit::AppliesEpilogues<Spec> && epilogue != nullptr) {
           return Error{ErrorCode::invalid_argument,
                        fmt::format("{} takes no epilogue", Spec::name)};
         }
+        return jit::emit_any_kernel(of, target, epilogue, options);
       },
       spec);
 }

@@ -33,7 +33,8 @@ Status read_blocks(const std::string& words, KernelSpec& spec);
 /// Emits the kernel; `epilogue` may be null. Fails (invalid_argument) where the target has no such
 /// code, or where it takes no epilogue but has one.
 Result<jit::MachineCode> emit_spec(const KernelSpec& spec, const jit::Target& target,
-                                   const jit::TileEpilogue* epilogue);
+                                   const jit::TileEpilogue* epilogue,
+                                   const jit::EmitOptions& options = jit::without_notes);
 
 /// What the kernel shows: its kind, each switch that is on ("depthwise sign_flip"), each choice
 /// ("pixel_vectorised window_sums=i32": dense ones by what is

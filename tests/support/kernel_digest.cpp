@@ -8,6 +8,7 @@
 #include <set>
 
 #include "jit/listing/listing.hpp"
+#include "jit/listing/origins.hpp"
 #include "runtime/observe/code_name.hpp"
 
 namespace castor::test {
@@ -27,6 +28,17 @@ std::string names_of_tiers(unsigned tiers) {
 
 std::string hash_text(uint64_t hash) {
   return fmt::format("{:08x}", static_cast<uint32_t>(hash ^ hash >> 32));
+}
+
+/// Whether notes change nothing, and every instruction has an origin.
+Status check_notes(const RecordedKernel& kernel) {
+  if (!kernel.annotated) return kernel.annotated.error();
+  if (kernel.annotated->bytes != kernel.code.bytes) {
+    return Error{ErrorCode::internal, kernel.name + ": notes change the code"};
+  }
+  const auto found = jit::origins(*kernel.annotated);
+  if (found) return {};
+  return Error{found.error().code, kernel.name + ": " + found.error().message};
 }
 
 }  // namespace
@@ -68,6 +80,7 @@ Status KernelDigest::add_kernel(const RecordedKernel& kernel, uint64_t hash, jit
   if (!unwinding) {
     return Error{unwinding.error().code, kernel.name + ": " + unwinding.error().message};
   }
+  if (Status status = check_notes(kernel); !status) return status;
   const auto listed = disassemble(kernel.code);
   if (!listed) return listed.error();
   line.bytes = kernel.code.bytes.size();

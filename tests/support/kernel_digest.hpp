@@ -26,7 +26,7 @@ struct DigestCase {
 class KernelDigest {
  public:
   /// Binds the case on every tier. Fails where binding does, and at a kernel with an instruction
-  /// that the tier lacks, naming the kernel.
+  /// that the tier lacks or that has no origin, naming the kernel.
   Status add(const DigestCase& each);
 
   /// Sums by tier, then the groups.

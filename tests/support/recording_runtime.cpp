@@ -51,7 +51,10 @@ class Recorder final : public CodeWatcher {
                                         const jit::MachineCode& code,
                                         const jit::CodeBlock&) noexcept override {
     const std::lock_guard lock(mutex_);
-    kernels_.push_back({plain_name(description.name(key), key, tier_), code});
+    auto annotated = description.annotated();
+    if (!annotated) annotated = Error{ErrorCode::internal, "the code is emitted without notes"};
+    kernels_.push_back(
+        {plain_name(description.name(key), key, tier_), code, std::move(*annotated)});
     return nullptr;
   }
   std::vector<RecordedKernel> take() { return std::move(kernels_); }

@@ -21,6 +21,8 @@ struct RecordedKernel {
   /// itself, so that it does not change with the form of keys.
   std::string name;
   jit::MachineCode code;
+  /// The same, emitted once more with notes.
+  Result<jit::MachineCode> annotated;
 };
 
 /// What binding does with the code that it runs itself: to pack constant weights, to make tables.

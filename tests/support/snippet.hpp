@@ -84,9 +84,9 @@ inline MachineCode scaling_loop() {
   s.dd(0x437f0000);
   MachineCode code = s.code();
   code.loops.push_back({2, loop_end, 16, 64, 64, "main loop"});
-  code.notes = {{0, "set up", "", ""},
-                {2, "chunk 0", "%0: f32 = load x", "%y = mul %x, 255"},
-                {9, "chunk 0", "%1: f32 = mul %0 255", "%y = mul %x, 255"}};
+  code.notes = {{0, CodeSection::entry, CodeNote::no_number, "", ""},
+                {2, CodeSection::chunk, 0, "%0: f32 = load x", "%y = mul %x, 255"},
+                {9, CodeSection::chunk, 0, "%1: f32 = mul %0 255", "%y = mul %x, 255"}};
   code.spills = 2;
   return code;
 }

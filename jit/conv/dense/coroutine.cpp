@@ -31,6 +31,7 @@ enum Point : int { at_end, at_begin, first_yield };
 }  // namespace
 
 void Coroutine::emit_yield(int count) {
+  const Section slice = code_.section(CodeSection::slice);
   Xbyak::Label go_on;
   passed_ += count;
   code_.dec(number(left_slot));
@@ -43,7 +44,10 @@ void Coroutine::emit_yield(int count) {
   points_.push_back(go_on);
 }
 
-void Coroutine::emit_end() { emit_leave(at_end); }
+void Coroutine::emit_end() {
+  const Section slice = code_.section(CodeSection::slice);
+  emit_leave(at_end);
+}
 
 void Coroutine::emit_leave(int point) {
   code_.mov(number(point_slot), point);
@@ -51,6 +55,7 @@ void Coroutine::emit_leave(int point) {
 }
 
 void Coroutine::emit_enter() {
+  const Section slice = code_.section(CodeSection::slice);
   code_.mov(Xbyak::util::eax, passed_);
   code_.xor_(Xbyak::util::edx, Xbyak::util::edx);
   code_.div(Xbyak::util::ecx);
@@ -59,11 +64,18 @@ void Coroutine::emit_enter() {
   code_.mov(number(point_slot), at_end);
 }
 
-void Coroutine::emit_start() { code_.mov(number(point_slot), at_begin); }
+void Coroutine::emit_start() {
+  const Section slice = code_.section(CodeSection::slice);
+  code_.mov(number(point_slot), at_begin);
+}
 
-void Coroutine::emit_unlimited() { code_.mov(number(limit_slot), passed_ + 1); }
+void Coroutine::emit_unlimited() {
+  const Section slice = code_.section(CodeSection::slice);
+  code_.mov(number(limit_slot), passed_ + 1);
+}
 
 void Coroutine::emit_slice() {
+  const Section slice = code_.section(CodeSection::slice);
   Xbyak::Label empty;
   code_.cmp(number(point_slot), at_end);
   code_.je(empty, Xbyak::CodeGenerator::T_NEAR);

@@ -42,12 +42,14 @@ void KLoopEmitter::emit_subtract_window_sums(const Xmm& sum, const Xmm& window_s
 }
 
 void KLoopEmitter::emit_output_of(int of_vector) {
+  const Section address = code_.section(CodeSection::output_address);
   code_.mov(reg::output, store(of_vector, offsetof(TilePlace, pixel)));
   code_.shl(reg::output, 2);
   code_.add(reg::output, argument(offsetof(DenseArguments, output)));
 }
 
 void KLoopEmitter::emit_add_output_step(const Reg64& to) {
+  const Section address = code_.section(CodeSection::output_address);
   takes_input() ? code_.add(to, argument(offsetof(DenseArguments, output_step)))
                 : code_.add(to, reg::output_step);
 }
@@ -55,6 +57,7 @@ void KLoopEmitter::emit_add_output_step(const Reg64& to) {
 // ---- first values
 
 void KLoopEmitter::emit_start() {
+  const Section first = code_.section(CodeSection::first_values);
   code_.mov(reg::source, argument(offsetof(DenseArguments, source)));
   code_.add(reg::source, store(0, offsetof(TilePlace, source)));
   if (tile_.prefetches_output) emit_prefetch_of_output();
@@ -75,6 +78,7 @@ void KLoopEmitter::emit_start() {
 }
 
 void KLoopEmitter::emit_prefetch_of_output() {
+  const Section prefetch = code_.section(CodeSection::prefetch);
   emit_output_of(0);
   for (int row = 0; row < rows_; ++row) {
     if (row > 0) emit_add_output_step(reg::output);
@@ -102,6 +106,7 @@ void KLoopEmitter::emit_start_of_input() {
 
 void KLoopEmitter::emit_loop() {
   if (!tile_.loops_k_groups) return emit_k_steps();
+  const Section groups = code_.section(CodeSection::group_loop);
   Xbyak::Label next_group;
   code_.mov(reg::k_groups, argument(offsetof(DenseArguments, k_groups)));
   code_.L(next_group);
@@ -113,6 +118,7 @@ void KLoopEmitter::emit_loop() {
 
 /// Two k steps at a time, an odd one first; an even number, which may be 0, before peeled ones.
 void KLoopEmitter::emit_k_steps() {
+  const Section loop = code_.section(CodeSection::k_loop);
   const TileRows all = {0, rows_};
   const RegExp at = reg::k_steps_end + reg::k_step;
   Xbyak::Label pairs;
@@ -134,12 +140,22 @@ void KLoopEmitter::emit_k_steps() {
   }
   code_.align_to(32);
   code_.L(next);
+  const uint32_t begin = code_.position();
   emit_k_step(at, 0, all);
   emit_k_step(at, 1, all);
   code_.add(reg::weights, 2 * weight_bytes());
   code_.add(reg::k_step, 8);
   code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+  note_loop(begin, 2);
   code_.L(done);
+}
+
+/// The loop from `begin` to here; its elements are products of single values.
+void KLoopEmitter::note_loop(uint32_t begin, int k_steps) {
+  const int64_t values = tile_.engine == ProductEngine::i16_pairs ? 2 : 4;  // in a k group
+  const int64_t products = int64_t{k_steps} * rows_ * vectors_ * lanes_ * values;
+  const int64_t bytes = int64_t{k_steps} * (row_bytes() + 4 * rows_);
+  code_.note_loop({.begin = begin, .elements = products, .load_bytes = bytes, .name = "k steps"});
 }
 
 void KLoopEmitter::emit_row_groups(const std::function<void(const TileRows&)>& emit_end) {
@@ -156,6 +172,7 @@ void KLoopEmitter::emit_row_groups(const std::function<void(const TileRows&)>& e
 void KLoopEmitter::emit_peeled_k_steps(const TileRows& group) {
   const int count = tile_.peeled_k_steps;
   if (count == 0) return;
+  const Section loop = code_.section(CodeSection::peeled_k_loop);
   Xbyak::Label next;
   code_.mov(reg::k_step, -4 * count);
   code_.L(next);
@@ -176,14 +193,21 @@ void KLoopEmitter::emit_k_step(const RegExp& at, int position, const TileRows& r
   if (takes_input() && is_first) {
     emit_vectors_of_input();
   } else {
-    for (int i = 0; i < vectors_; ++i) {
-      code_.vmovups(vector(i), code_.ptr[vector_address(i, position)]);
-    }
+    emit_vectors(position);
     if (by_pixels() && is_first) emit_prefetch_of_next_tile();
   }
   for (int row = rows.begin; row < rows.end; ++row) emit_products(row, position);
   for (int v = 0; sums_pixels() && is_first && v < vectors_; ++v) {
+    const Section sums = code_.section(CodeSection::window_sums);
     emit_dot_product(code_, target_, tile_.engine, sum(rows_, v), vector(v), ones(), product());
+  }
+}
+
+void KLoopEmitter::emit_vectors(int position) {
+  const Section loads =
+      code_.section(by_pixels() ? CodeSection::load_pixels : CodeSection::load_weights);
+  for (int i = 0; i < vectors_; ++i) {
+    code_.vmovups(vector(i), code_.ptr[vector_address(i, position)]);
   }
 }
 
@@ -200,6 +224,7 @@ RegExp KLoopEmitter::row_address(int row, int position) const {
 
 /// The pixels of four channels, to the registers and to the packed input.
 void KLoopEmitter::emit_vectors_of_input() {
+  const Section loads = code_.section(CodeSection::load_pixels);
   constexpr int line_bytes = 64;
   const std::array channels = {RegExp(reg::input), reg::input + reg::input_step,
                                reg::input + reg::input_step * 2, reg::input + reg::input_steps_3};
@@ -220,6 +245,7 @@ void KLoopEmitter::emit_vectors_of_input() {
   // Tiles of more bytes are so wide that their next lines would displace others' (a b of 768 x 768
   // by one row: 0.65 instead of 0.80 of a stream).
   if (vectors_ * ConvStore::max_lanes <= line_bytes) {
+    const Section prefetch = code_.section(CodeSection::prefetch);
     for (const RegExp& channel : channels) code_.prefetcht0(code_.ptr[channel + line_bytes]);
   }
   code_.lea(reg::input, code_.ptr[reg::input + reg::input_step * 4]);
@@ -245,6 +271,7 @@ void KLoopEmitter::emit_unpacked_vectors(const std::array<RegExp, 4>& channels, 
   for (size_t c = 0; c < channels.size(); ++c) {
     code_.vmovdqu32(to[c], code_.ptr[channels[c] + first * ConvStore::max_lanes]);
   }
+  const Section interleave = code_.section(CodeSection::interleave);
   code_.vpunpcklbw(low_01, to[0], to[1]);
   code_.vpunpckhbw(to[1], to[0], to[1]);
   code_.vpunpcklbw(low_23, to[2], to[3]);
@@ -257,6 +284,7 @@ void KLoopEmitter::emit_unpacked_vectors(const std::array<RegExp, 4>& channels, 
 
 /// Transposes blocks of 128 bits of four vectors of each row at a time.
 void KLoopEmitter::emit_pixels_in_order() {
+  const Section order = code_.section(CodeSection::pixels_in_order);
   constexpr uint8_t low_halves = 0x44;
   constexpr uint8_t high_halves = 0xee;
   constexpr uint8_t even = 0x88;
@@ -279,6 +307,7 @@ void KLoopEmitter::emit_pixels_in_order() {
 
 /// Packed input comes from L2; no hardware prefetcher sees which cache lines the next tile needs.
 void KLoopEmitter::emit_prefetch_of_next_tile() {
+  const Section prefetch = code_.section(CodeSection::prefetch);
   if (!target_.has_avx512()) return;
   for (int i = 0; i < vectors_; ++i) {
     code_.prefetcht0(code_.ptr[reg::pixel + (vectors_ + i) * vector_bytes()]);
@@ -286,6 +315,7 @@ void KLoopEmitter::emit_prefetch_of_next_tile() {
 }
 
 void KLoopEmitter::emit_products(int row, int position) {
+  const Section products = code_.section(CodeSection::products);
   code_.vpbroadcastd(broadcast(), code_.ptr[row_address(row, position)]);
   for (int i = 0; i < vectors_; ++i) {
     const Xmm inputs = by_pixels() ? vector(i) : broadcast();
@@ -304,6 +334,7 @@ void KLoopEmitter::emit_window_sums_of_rows(const Reg64& to) {
 /// Subtracts window sums times zero points: those along the vectors are loaded once.
 void KLoopEmitter::emit_compensation(const TileRows& rows) {
   if (tile_.window_sums == WindowSums::none) return;
+  const Section compensation = code_.section(CodeSection::compensation);
   const auto emit_address = [&](bool of_sums) {
     if (!of_sums) {
       code_.mov(reg::scratch, argument(offsetof(DenseArguments, weight_zero_points)));

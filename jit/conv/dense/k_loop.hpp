@@ -58,7 +58,7 @@ struct TileRows {
 /// of a k step, a broadcast operand, a product.
 class KLoopEmitter {
  protected:
-  KLoopEmitter(const DenseTile& tile, const Target& target, std::span<uint8_t> buffer)
+  KLoopEmitter(const DenseTile& tile, const Target& target, const CodeBuffer& buffer)
       : tile_(tile),
         target_(target),
         lanes_(target.vector_bits() / 32),
@@ -125,13 +125,13 @@ class KLoopEmitter {
   const int vectors_;
   Assembler code_;
   std::optional<Coroutine> results_;  ///< with tile registers: all after their stores
-  std::vector<CodeLoop> loops_;       ///< for listings: with tile registers, that over k steps
 
  private:
   void emit_start_of_input();
   void emit_prefetch_of_output();
   void emit_k_steps();
   void emit_k_step(const RegExp& at, int position, const TileRows& rows);
+  void emit_vectors(int position);
   void emit_vectors_of_input();
   void emit_permuted_vector(const std::array<RegExp, 4>& channels, int index);
   void emit_unpacked_vectors(const std::array<RegExp, 4>& channels, int first);
@@ -145,10 +145,12 @@ class KLoopEmitter {
   void for_each_sum(const std::function<void(int, int)>& emit) const;
   void emit_tile_begin();
   void emit_first_values(int index, int vector);
+  void emit_next_step(const Xbyak::Label& next_step);
   void emit_operand_loads();
   void emit_tile_product(int index, int vector);
   void emit_tile_store(int index, int vector, const Reg64& output_step);
-  CodeLoop tile_loop_since(size_t begin) const;
+  void note_loop(uint32_t begin, int k_steps);
+  void note_tile_loop(uint32_t begin);
   Xbyak::Tmm sum_tile(int index, int vector) const;
   Xbyak::Tmm pixel_tile(int index) const;
   Xbyak::Tmm weight_tile(int vector) const;

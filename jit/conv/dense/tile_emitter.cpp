@@ -41,7 +41,7 @@ const std::array more_saved_registers = {Reg64(Operand::R14), Reg64(Operand::R15
 class DenseEmitter final : KLoopEmitter {
  public:
   DenseEmitter(const DenseTile& tile, const Target& target, const TileEpilogue* epilogue,
-               std::span<uint8_t> buffer);
+               const CodeBuffer& buffer);
 
   MachineCode emit();
 
@@ -112,7 +112,7 @@ class DenseEmitter final : KLoopEmitter {
 // ---- frame
 
 DenseEmitter::DenseEmitter(const DenseTile& tile, const Target& target,
-                           const TileEpilogue* epilogue, std::span<uint8_t> buffer)
+                           const TileEpilogue* epilogue, const CodeBuffer& buffer)
     : KLoopEmitter(tile, target, buffer) {
   if (epilogue == nullptr) return;
   EpilogueUse use = {.frame = stage_bytes(),
@@ -128,12 +128,11 @@ MachineCode DenseEmitter::emit() {
   emit_entry();
   tile_.has_tiles() ? emit_tile_registers() : emit_register_tiles();
   emit_exit();
-  MachineCode code = code_.finish();
-  code.loops = std::move(loops_);
-  return code;
+  return code_.finish();
 }
 
 void DenseEmitter::emit_register_tiles() {
+  const Section tiles = code_.section(CodeSection::tile_loop);
   Xbyak::Label next_tile;
   code_.align_to(32);
   code_.L(next_tile);
@@ -152,6 +151,7 @@ void DenseEmitter::emit_register_tiles() {
 }
 
 void DenseEmitter::emit_entry() {
+  const Section entry = code_.section(CodeSection::entry);
   code_.push_all(saved_registers);
   if (uses_all_registers()) code_.push_all(more_saved_registers);
   if (frame_bytes() > 0) {
@@ -170,6 +170,7 @@ void DenseEmitter::emit_entry() {
 }
 
 void DenseEmitter::emit_exit() {
+  const Section exit = code_.section(CodeSection::exit);
   if (epilogue_) epilogue_->emit_leave();
   if (tile_.has_tiles()) emit_leave_tiles(code_, Xbyak::util::rsp + kept_config());
   if (frame_bytes() > 0) code_.leave_aligned_frame(reg::callers_stack);
@@ -183,6 +184,7 @@ void DenseEmitter::emit_exit() {
 
 /// The output at the tile's first row.
 void DenseEmitter::emit_row_output() {
+  const Section address = code_.section(CodeSection::output_address);
   code_.mov(reg::row_output, store(0, offsetof(TilePlace, pixel)));
   by_pixels() ? code_.shl(reg::row_output, 2) : code_.imul(reg::row_output, reg::output_step);
   code_.add(reg::row_output, argument(offsetof(DenseArguments, output)));
@@ -202,6 +204,7 @@ void DenseEmitter::emit_stores() {
 
 /// Vectors of channels are whole but for the last one. Which pixels are stored, a call decides.
 void DenseEmitter::emit_row_stores(const TileRows& group) {
+  const Section stores = code_.section(CodeSection::stores);
   if (by_pixels()) {
     return emit_if_whole([&] { emit_rows(group, false); }, [&] { emit_rows(group, true); });
   }
@@ -227,6 +230,7 @@ void DenseEmitter::emit_rows(const TileRows& group, bool is_masked) {
 
 /// One vector of pixels of all channels.
 void DenseEmitter::emit_compressed_stores(int vector) {
+  const Section stores = code_.section(CodeSection::stores);
   emit_compression(vector);
   emit_output_of(vector);
   emit_stored_lanes(vector);
@@ -238,6 +242,7 @@ void DenseEmitter::emit_compressed_stores(int vector) {
 
 /// Makes the lanes that are stored the first ones; in most vectors they are.
 void DenseEmitter::emit_compression(int vector) {
+  const Section compression = code_.section(CodeSection::compression);
   const Xbyak::Ymm order(kept_lanes_vector);
   Xbyak::Label done;
   code_.mov(reg::scratch.cvt32(), store(vector, offsetof(ConvStore, lanes)));
@@ -257,6 +262,7 @@ void DenseEmitter::emit_compression(int vector) {
 /// The mask for stores of a vector: of pixels as its ConvStore says, of channels as many as there
 /// are, of what is transposed the tile's pixels.
 void DenseEmitter::emit_stored_lanes(int vector) {
+  const Section lanes_mask = code_.section(CodeSection::stored_lanes);
   const Xmm mask = reg(stored_lanes_vector);
   if (by_pixels()) {
     target_.has_avx512()
@@ -305,6 +311,7 @@ void DenseEmitter::emit_if_whole(const std::function<void()>& emit_whole,
 // ---- epilogues
 
 void DenseEmitter::emit_staging(const TileRows& rows) {
+  const Section staging = code_.section(CodeSection::staging);
   for (int vector = 0; compresses() && vector < vectors_; ++vector) emit_compression(vector);
   for (int row = rows.begin; row < rows.end; ++row) {
     for (int vector = 0; vector < vectors_; ++vector) {
@@ -315,6 +322,7 @@ void DenseEmitter::emit_staging(const TileRows& rows) {
 }
 
 void DenseEmitter::emit_rows_epilogue() {
+  const Section epilogue = code_.section(CodeSection::epilogue);
   const auto emit_vectors = [&] {
     epilogue_->emit_begin();
     for (int vector = 0; vector < vectors_; ++vector) emit_vector_epilogue(vector);
@@ -348,6 +356,7 @@ void DenseEmitter::emit_vector_epilogue(int vector) {
 
 /// Goes to the operands of a vector in the first row: a channel's pixels, or a pixel's channels.
 void DenseEmitter::emit_point(EpilogueEmitter& epilogue, int vector) {
+  const Section operands = code_.section(CodeSection::epilogue_operands);
   const bool rows_of_pixels = by_pixels() || transposes();
   rows_of_pixels ? code_.mov(reg::stage, store(vector, offsetof(TilePlace, pixel)))
                  : code_.mov(reg::stage.cvt32(), vector * lanes_);
@@ -360,6 +369,7 @@ void DenseEmitter::emit_point(EpilogueEmitter& epilogue, int vector) {
 /// Emits a loop in which `stage` counts from `first` to `end`; nothing where these are the same.
 void DenseEmitter::emit_stage_loop(int first, int step, int end,
                                    const std::function<void()>& emit_body) {
+  const Section loop = code_.section(CodeSection::staging_loop);
   Xbyak::Label next;
   code_.mov(reg::stage.cvt32(), first);
   if (first == end) return;
@@ -376,6 +386,7 @@ void DenseEmitter::emit_stage_loop(int first, int step, int end,
 
 /// Their accumulators go to the output, or to the staging buffer.
 void DenseEmitter::emit_tile_registers() {
+  const Section loop = code_.section(CodeSection::tile_loop);
   if (!is_staged()) return emit_tiles(reg::output_step, [&] { emit_row_output(); });
   Xbyak::Label tiles;
   results_.emplace(code_, results_context());
@@ -396,6 +407,7 @@ void DenseEmitter::emit_tile_results() {
 
 /// In a loop over pixels, whose window sums follow each other.
 void DenseEmitter::emit_staged_compensation() {
+  const Section compensation = code_.section(CodeSection::compensation);
   const Reg64 next_sum = reg::row_output;
   const Xmm window_sum = reg(vectors_);
   const Xmm sums = reg(vectors_ + 1);
@@ -406,6 +418,7 @@ void DenseEmitter::emit_staged_compensation() {
   }
   emit_window_sums_of_rows(next_sum);
   emit_stage_loop(0, row_bytes(), stage_bytes(), [&] {
+    const Section subtraction = code_.section(CodeSection::compensation);
     code_.vpbroadcastd(window_sum, code_.ptr[next_sum]);
     code_.add(next_sum, 4);
     for (int v = 0; v < vectors_; ++v) {
@@ -418,8 +431,10 @@ void DenseEmitter::emit_staged_compensation() {
 }
 
 void DenseEmitter::emit_staged_rows() {
+  const Section stores = code_.section(CodeSection::stores);
   emit_row_output();
   emit_stage_loop(0, row_bytes(), stage_bytes(), [&] {
+    const Section rows = code_.section(CodeSection::stores);
     for (int v = 0; v < vectors_; ++v) {
       const int offset = v * vector_bytes();
       const bool is_whole = v + 1 < vectors_ || last_lanes() == lanes_;
@@ -435,6 +450,7 @@ void DenseEmitter::emit_staged_rows() {
 
 /// Four channels at a time are transposed, and stored or go through the epilogue.
 void DenseEmitter::emit_transposed() {
+  const Section transposed = code_.section(CodeSection::transposition);
   if (!keeps_stored_lanes()) emit_stored_lanes(0);
   if (epilogue_) {
     epilogue_->emit_begin();
@@ -455,6 +471,7 @@ void DenseEmitter::emit_transposed_block(int count) {
       epilogue_->emit_apply(reg(channel));
       epilogue_->emit_next_row();
     } else {
+      const Section stores = code_.section(CodeSection::stores);
       emit_masked_store(reg::output, reg(channel));
       emit_add_output_step(reg::output);
     }
@@ -463,6 +480,7 @@ void DenseEmitter::emit_transposed_block(int count) {
 
 /// Up to four channels: 4 by 4 blocks, one in each 128 bits.
 void DenseEmitter::emit_transposition(const RegExp& stage, int count) {
+  const Section transposition = code_.section(CodeSection::transposition);
   for (int row = 0; row < block_channels; ++row) emit_block_loads(stage, row);
   const Xmm low_ab = reg(4);
   const Xmm high_ab = reg(5);
@@ -527,8 +545,8 @@ bool fits(const DenseTile& tile, const Target& target) {
 }
 
 Result<MachineCode> emit_kernel(const DenseTile& tile, const Target& target,
-                                const TileEpilogue* epilogue) {
-  return assemble_with_epilogue<dense::DenseEmitter>(tile, target, epilogue);
+                                const TileEpilogue* epilogue, const EmitOptions& options) {
+  return assemble_with_epilogue<dense::DenseEmitter>(tile, target, epilogue, options);
 }
 
 }  // namespace castor::jit

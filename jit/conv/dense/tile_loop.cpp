@@ -47,6 +47,7 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
   Xbyak::Label after_products;
   Xbyak::Label last_stores;
   Xbyak::Label done;
+  const Section tiles = code_.section(CodeSection::tile_loop);
   if (results_) {
     code_.mov(reg::scratch, argument(offsetof(DenseArguments, k_step_count)));
     results_->emit_enter();
@@ -55,18 +56,12 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
   for_each_sum([&](int p, int v) { emit_first_values(p, v); });
   code_.align_to(32);
   code_.L(next_step);
-  const size_t begin_of_step = code_.getSize();
+  const uint32_t begin_of_step = code_.position();
   emit_operand_loads();
   for_each_sum([&](int p, int v) { emit_tile_product(p, v); });
   code_.L(after_products);
-  code_.add(reg::weights, tile_.step_bytes / 4 * row_bytes());
-  if (results_) {
-    results_->emit_slice();
-    code_.mov(reg::row_bytes.cvt32(), row_bytes());
-  }
-  code_.add(reg::k_step, 4);
-  code_.jnz(next_step, Xbyak::CodeGenerator::T_NEAR);
-  loops_.push_back(tile_loop_since(begin_of_step));
+  emit_next_step(next_step);
+  note_tile_loop(begin_of_step);
 
   code_.add(reg::stores, sizeof(TilePlace));
   code_.dec(tiles_left());
@@ -95,6 +90,18 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
   code_.L(done);
 }
 
+/// Runs a slice of the results, and goes on with the next k step, if there is one.
+void KLoopEmitter::emit_next_step(const Xbyak::Label& next_step) {
+  const Section loop = code_.section(CodeSection::k_loop);
+  code_.add(reg::weights, tile_.step_bytes / 4 * row_bytes());
+  if (results_) {
+    results_->emit_slice();
+    code_.mov(reg::row_bytes.cvt32(), row_bytes());
+  }
+  code_.add(reg::k_step, 4);
+  code_.jnz(next_step, Xbyak::CodeGenerator::T_NEAR);
+}
+
 void KLoopEmitter::for_each_sum(const std::function<void(int, int)>& emit) const {
   for (int p = 0; p < tile_.pixel_tiles(); ++p) {
     for (int v = 0; v < vectors_; ++v) emit(p, v);
@@ -102,6 +109,7 @@ void KLoopEmitter::for_each_sum(const std::function<void(int, int)>& emit) const
 }
 
 void KLoopEmitter::emit_tile_begin() {
+  const Section tiles = code_.section(CodeSection::tile_loop);
   code_.mov(reg::source, argument(offsetof(DenseArguments, source)));
   code_.add(reg::source, code_.ptr[reg::stores + offsetof(TilePlace, source)]);
   code_.mov(reg::weights, argument(offsetof(DenseArguments, weights)));
@@ -115,14 +123,19 @@ void KLoopEmitter::emit_tile_begin() {
 
 /// Those of the channels, the same in each row.
 void KLoopEmitter::emit_first_values(int index, int vector) {
+  const Section first = code_.section(CodeSection::first_values);
   code_.tileloadd(sum_tile(index, vector),
                   code_.ptr[reg::first_values + reg::no_step + vector * vector_bytes()]);
 }
 
 void KLoopEmitter::emit_operand_loads() {
-  code_.movsxd(reg::pixel, code_.dword[reg::k_steps_end + reg::k_step]);
-  code_.add(reg::pixel, reg::source);
+  {
+    const Section step = code_.section(CodeSection::k_loop);
+    code_.movsxd(reg::pixel, code_.dword[reg::k_steps_end + reg::k_step]);
+    code_.add(reg::pixel, reg::source);
+  }
   for (int p = 0; p < tile_.pixel_tiles(); ++p) {
+    const Section load = code_.section(CodeSection::load_pixels);
     if (p > 0) {
       const size_t steps = offsetof(DenseArguments, pixel_tile_steps);
       code_.add(reg::pixel, argument(steps + sizeof(int64_t) * static_cast<size_t>(p - 1)));
@@ -130,6 +143,7 @@ void KLoopEmitter::emit_operand_loads() {
     code_.tileloadd(pixel_tile(p), code_.ptr[reg::pixel + reg::pixel_step]);
   }
   for (int v = 0; v < vectors_; ++v) {
+    const Section load = code_.section(CodeSection::load_weights);
     const Xbyak::Address from = code_.ptr[reg::weights + reg::row_bytes + v * vector_bytes()];
     tile_.streams_weights ? code_.tileloaddt1(weight_tile(v), from)
                           : code_.tileloadd(weight_tile(v), from);
@@ -137,6 +151,7 @@ void KLoopEmitter::emit_operand_loads() {
 }
 
 void KLoopEmitter::emit_tile_product(int index, int vector) {
+  const Section products = code_.section(CodeSection::products);
   const Xbyak::Tmm sum = sum_tile(index, vector);
   const Xbyak::Tmm pixels = pixel_tile(index);
   const Xbyak::Tmm weights = weight_tile(vector);
@@ -149,6 +164,7 @@ void KLoopEmitter::emit_tile_product(int index, int vector) {
 
 /// Goes on from the first row of the tile register before.
 void KLoopEmitter::emit_tile_store(int index, int vector, const Reg64& output_step) {
+  const Section stores = code_.section(results_ ? CodeSection::staging : CodeSection::stores);
   if (index > 0 && vector == 0) {
     code_.imul(reg::pixel, output_step, tile_.first_row(index) - tile_.first_row(index - 1));
     code_.add(reg::row_output, reg::pixel);
@@ -157,13 +173,12 @@ void KLoopEmitter::emit_tile_store(int index, int vector, const Reg64& output_st
                    sum_tile(index, vector));
 }
 
-/// The code from `begin` to here, which multiplies the bytes of a k step.
-CodeLoop KLoopEmitter::tile_loop_since(size_t begin) const {
-  return {.begin = static_cast<uint32_t>(begin),
-          .end = static_cast<uint32_t>(code_.getSize()),
-          .elements = int64_t{tile_.pixels()} * tile_.channels * tile_.step_bytes,
-          .load_bytes = int64_t{tile_.pixels() + tile_.channels} * tile_.step_bytes,
-          .name = "k steps"};
+/// The loop from `begin` to here, which multiplies the bytes of a k step.
+void KLoopEmitter::note_tile_loop(uint32_t begin) {
+  code_.note_loop({.begin = begin,
+                   .elements = int64_t{tile_.pixels()} * tile_.channels * tile_.step_bytes,
+                   .load_bytes = int64_t{tile_.pixels() + tile_.channels} * tile_.step_bytes,
+                   .name = "k steps"});
 }
 
 }  // namespace castor::jit::dense

@@ -24,6 +24,7 @@
 #include "jit/code.hpp"
 #include "jit/conv/dot_product.hpp"
 #include "jit/conv/epilogue/epilogue.hpp"
+#include "jit/emit/emit_options.hpp"
 #include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
@@ -214,6 +215,7 @@ struct DenseArguments {
 /// Emits the microkernel. A pure function of its arguments. `tile` fits the target. `epilogue` may
 /// be null.
 Result<MachineCode> emit_kernel(const DenseTile& tile, const Target& target,
-                                const TileEpilogue* epilogue = nullptr);
+                                const TileEpilogue* epilogue = nullptr,
+                                const EmitOptions& options = without_notes);
 
 }  // namespace castor::jit

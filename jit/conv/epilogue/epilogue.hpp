@@ -16,6 +16,9 @@
 #include <tuple>
 #include <vector>
 
+#include "ir/support/result.hpp"
+#include "jit/code.hpp"
+#include "jit/emit/emit_options.hpp"
 #include "jit/kernel/spec.hpp"
 #include "jit/lane/program.hpp"
 #include "jit/plan/nest.hpp"
@@ -95,6 +98,19 @@ concept AppliesEpilogues = requires(const Spec& spec, const Target& target,
                                     const TileEpilogue* epilogue) {
   emit_kernel(spec, target, epilogue);
 };
+
+/// Emits the kernel of any spec. `epilogue` is null where there is none, and for specs that apply
+/// none.
+template <class Spec>
+Result<MachineCode> emit_any_kernel(const Spec& spec, const Target& target,
+                                    const TileEpilogue* epilogue,
+                                    const EmitOptions& options = without_notes) {
+  if constexpr (AppliesEpilogues<Spec>) {
+    return emit_kernel(spec, target, epilogue, options);
+  } else {
+    return emit_kernel(spec, target, options);
+  }
+}
 
 /// Operands beside the accumulators, each of which has a register for its address.
 inline constexpr size_t max_tile_operands = 6;

@@ -67,6 +67,7 @@ Address EpilogueAddresses::slot(size_t operand, size_t field) {
 }
 
 void EpilogueAddresses::emit_point(const Reg64& element) {
+  const Section operands = code_.section(CodeSection::epilogue_operands);
   for_each_operand([&](size_t k) {
     code_.mov(pointer(k), data(k));
     if (epilogue_.operands[k].repeats) return;
@@ -75,6 +76,7 @@ void EpilogueAddresses::emit_point(const Reg64& element) {
 }
 
 void EpilogueAddresses::emit_skip_rows(const Reg64& rows) {
+  const Section operands = code_.section(CodeSection::epilogue_operands);
   for_each_operand([&](size_t k) {
     code_.mov(gpr::scratch, row_step(k));
     code_.imul(gpr::scratch, rows);
@@ -83,6 +85,7 @@ void EpilogueAddresses::emit_skip_rows(const Reg64& rows) {
 }
 
 void EpilogueAddresses::emit_next_row() {
+  const Section operands = code_.section(CodeSection::epilogue_operands);
   for_each_operand([&](size_t k) {
     if (in_registers()) return code_.add(pointer(k), row_step(k));
     code_.mov(gpr::scratch, row_step(k));
@@ -91,6 +94,7 @@ void EpilogueAddresses::emit_next_row() {
 }
 
 void EpilogueAddresses::emit_prefetch(const Address& distance, const Reg64& scratch) {
+  const Section prefetch = code_.section(CodeSection::prefetch);
   constexpr int min_bytes = 4;  // narrower results come to the same cache lines again and again
   const bool by_pixels = use_.order == EpilogueOrder::pixels;
   const Reg64& ahead = by_pixels ? gpr::scratch : scratch;
@@ -210,6 +214,7 @@ void EpilogueEmitter::Packed::emit_flush(LaneEmitter& emitter, int stored_of_row
 }
 
 void EpilogueEmitter::emit_flush_packs(int stored_of_row) {
+  const Section packs = code_.section(CodeSection::packed_results);
   for (Packed& packed : packed_) packed.emit_flush(lanes_, stored_of_row);
 }
 
@@ -286,7 +291,9 @@ void EpilogueEmitter::emit_put_masked(const Zmm& pack, int chunk, const Xmm& par
 // ---- the program
 
 void EpilogueEmitter::emit_enter(const Address& operands) {
+  const Section entry = code_.section(CodeSection::epilogue_operands);
   if (epilogue_.program.uses_float_state()) {
+    const Section float_state = code_.section(CodeSection::float_state);
     constexpr uint32_t nearest_even_masked = 0x1f80;  // no FTZ, no DAZ, exceptions masked
     code_.stmxcsr(code_.dword[gpr::stack + use_.frame]);
     code_.ldmxcsr(code_.constant_of(nearest_even_masked));
@@ -306,24 +313,25 @@ int EpilogueEmitter::frame_bytes() const {
 void EpilogueEmitter::emit_leave() {
   assert(saved_bytes + lanes_.spill_bytes() <= frame_bytes());
   if (epilogue_.program.uses_float_state()) {
+    const Section float_state = code_.section(CodeSection::float_state);
     code_.ldmxcsr(code_.dword[gpr::stack + use_.frame]);
   }
 }
 
 void EpilogueEmitter::emit_begin() {
   lanes_.emit_constants(sources_, sinks_);
-  lanes_.emit_hoisted(LoopLevel::nest, sources_, {});
+  lanes_.emit_hoisted(LoopLevel::nest, sources_);
 }
 
 void EpilogueEmitter::emit_apply(const Address& sums) {
   sums_.address = sums;
-  lanes_.emit_chunk(sources_, sinks_, {});
+  lanes_.emit_chunk(sources_, sinks_, CodeSection::epilogue);
 }
 
 void EpilogueEmitter::emit_apply(const Xmm& sums) {
   sums_.address.reset();
   sums_.vector = sums;
-  lanes_.emit_chunk(sources_, sinks_, {});
+  lanes_.emit_chunk(sources_, sinks_, CodeSection::epilogue);
 }
 
 int EpilogueEmitter::group_rows() const {

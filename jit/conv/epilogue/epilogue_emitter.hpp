@@ -19,10 +19,11 @@ namespace castor::jit {
 /// Assembles a kernel by Emitter(spec, target, epilogue, buffer); `epilogue` may be null.
 template <class Emitter, class Spec>
 Result<MachineCode> assemble_with_epilogue(const Spec& spec, const Target& target,
-                                           const TileEpilogue* epilogue) {
-  return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
-    return Emitter(spec, target, epilogue, buffer).emit();
-  });
+                                           const TileEpilogue* epilogue,
+                                           const EmitOptions& options) {
+  return assemble(
+      fmt::format("tier {}", name_of(target.tier)), options,
+      [&](const CodeBuffer& buffer) { return Emitter(spec, target, epilogue, buffer).emit(); });
 }
 
 /// The order in which a kernel hands in vectors of accumulators, and with it where the addresses of
@@ -113,7 +114,7 @@ class EpilogueEmitter final : public EpilogueAddresses {
   /// Constants, and what is the same for all rows.
   void emit_begin();
   /// Addresses in the frame: what is the same for a row; for pixels, for some channels of all.
-  void emit_begin_row() { lanes_.emit_hoisted(LoopLevel::row, sources_, {}); }
+  void emit_begin_row() { lanes_.emit_hoisted(LoopLevel::row, sources_); }
   /// Applies the program to one vector of accumulators in memory, or in a register.
   void emit_apply(const Xbyak::Address& sums);
   void emit_apply(const Xbyak::Xmm& sums);

@@ -67,6 +67,7 @@ Xbyak::Address of_vector(Assembler& code, size_t offset) { return code.ptr[reg::
 /// Loads the bytes of a row that are input; the others are padding.
 template <class Vector>
 void emit_load(Assembler& code, const Vector& to, const Xbyak::RegExp& from) {
+  const Section load = code.section(CodeSection::load_pixels);
   code.vpblendmb(to | present, Vector(padding.getIdx()), code.ptr[from]);
 }
 
@@ -92,6 +93,7 @@ class ChannelGather {
   }
 
   void emit() {
+    const Section interleave = code_.section(CodeSection::interleave);
     const Xbyak::Xmm next(channel.getIdx());
     const std::array others = {reg::second, reg::third, reg::fourth};
     emit_channel(Xbyak::Xmm(k_groups.getIdx()), reg::source);
@@ -107,6 +109,7 @@ class ChannelGather {
  private:
   /// Sixteen pixels, which are every byte or every second one.
   void emit_channel(const Xbyak::Xmm& to, const Xbyak::RegExp& from) {
+    const Section load = code_.section(CodeSection::load_pixels);
     if (column_stride_ == 1) return emit_load(code_, to, from);
     const Ymm both(to.getIdx());
     emit_load(code_, both, from);
@@ -137,6 +140,7 @@ class TapGather {
     code_.mov(reg::in_plane, reg::destination);
     for (int tap = 0; tap < spec_.taps(); tap += elements) {
       emit_k_group(tap);
+      const Section stores = code_.section(CodeSection::stores);
       code_.vpxord(k_group, k_group, flips);
       code_.vmovdqu32(code_.ptr[reg::in_plane] | stored, k_group);
       code_.add(reg::in_plane, reg::plane_step);
@@ -149,6 +153,7 @@ class TapGather {
 
   /// For each row of the filter the bytes that the taps of sixteen pixels take.
   void emit_loads() {
+    const Section loads = code_.section(CodeSection::load_pixels);
     for (int i = 0; i < spec_.filter_rows; ++i) {
       Xbyak::Label is_padding;
       code_.vmovdqa32(Zmm(i), padding);
@@ -162,6 +167,7 @@ class TapGather {
 
   /// The taps of a k group may be of several rows of the filter.
   void emit_k_group(int first_tap) {
+    const Section fields = code_.section(CodeSection::receptive_fields);
     for (int i = 0; i < elements && first_tap + i < spec_.taps(); ++i) {
       const bool begins_row = (first_tap + i) % spec_.filter_columns == 0;
       if (i == 0 || begins_row) emit_elements(i, first_tap + i);
@@ -196,7 +202,7 @@ class TapGather {
 /// Emits the loops. The methods are in the order of the code that they emit.
 class PackInputEmitter {
  public:
-  PackInputEmitter(const PackInput& spec, const Target& target, std::span<uint8_t> buffer)
+  PackInputEmitter(const PackInput& spec, const Target& target, const CodeBuffer& buffer)
       : spec_(spec),
         code_(buffer, target.frame_pointers),
         channels_(code_, spec.column_stride, target.supports(Feature::avx512_vbmi)),
@@ -208,14 +214,13 @@ class PackInputEmitter {
     code_.L(next);
     emit_rows();
     if (!is_im2col()) {
+      const Section groups = code_.section(CodeSection::group_loop);
       code_.add(reg::k_group_source, at(offsetof(PackInputArguments, source_k_group_step)));
       code_.add(reg::plane, at(offsetof(PackInputArguments, plane_step)));
       code_.dec(reg::k_groups);
       code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
     }
-    code_.vzeroupper();
-    code_.pop_all(saved_registers);
-    code_.emit_return();
+    emit_exit();
     return code_.finish();
   }
 
@@ -224,6 +229,8 @@ class PackInputEmitter {
   void emit_rows();
   void emit_vectors();
   void emit_vector();
+  void emit_columns();
+  void emit_exit();
 
   bool is_im2col() const { return spec_.layout == PackedLayout::im2col; }
   Xbyak::Address at(size_t offset) { return argument(code_, offset); }
@@ -235,6 +242,7 @@ class PackInputEmitter {
 };
 
 void PackInputEmitter::emit_entry() {
+  const Section entry = code_.section(CodeSection::entry);
   code_.push_all(saved_registers);
   if (is_im2col()) {
     code_.mov(reg::filter_rows, at(offsetof(PackInputArguments, filter_rows)));
@@ -249,6 +257,7 @@ void PackInputEmitter::emit_entry() {
   code_.add(reg::k_group_source, at(offsetof(PackInputArguments, first_column)));
   code_.mov(reg::plane, at(offsetof(PackInputArguments, planes)));
   if (!is_im2col()) code_.mov(reg::k_groups, at(offsetof(PackInputArguments, k_groups)));
+  const Section constants = code_.section(CodeSection::constants);
   code_.vpbroadcastd(flips, code_.dword[reg::arguments + offsetof(PackInputArguments, flips)]);
   code_.vpbroadcastd(padding, code_.dword[reg::arguments + offsetof(PackInputArguments, padding)]);
   switch (spec_.layout) {
@@ -261,7 +270,15 @@ void PackInputEmitter::emit_entry() {
   })));
 }
 
+void PackInputEmitter::emit_exit() {
+  const Section exit = code_.section(CodeSection::exit);
+  code_.vzeroupper();
+  code_.pop_all(saved_registers);
+  code_.emit_return();
+}
+
 void PackInputEmitter::emit_rows() {
+  const Section rows = code_.section(CodeSection::row_loop);
   Xbyak::Label next;
   code_.mov(reg::row_source, reg::k_group_source);
   code_.mov(reg::row, reg::plane);
@@ -275,6 +292,7 @@ void PackInputEmitter::emit_rows() {
 }
 
 void PackInputEmitter::emit_vectors() {
+  const Section vectors = code_.section(CodeSection::vector_loop);
   Xbyak::Label next;
   code_.mov(reg::vector, at(offsetof(PackInputArguments, vectors)));
   code_.mov(reg::vectors, at(offsetof(PackInputArguments, vector_count)));
@@ -282,12 +300,20 @@ void PackInputEmitter::emit_vectors() {
   code_.mov(reg::destination, reg::row);
   code_.align_to(32);
   code_.L(next);
+  const uint32_t begin = code_.position();
   emit_vector();
   code_.add(reg::source, static_cast<uint32_t>(spec_.vector_step()));
   code_.add(reg::destination, vector_bytes);
   code_.add(reg::vector, sizeof(PackedVector));
   code_.dec(reg::vectors);
   code_.jnz(next);
+  const int groups = is_im2col() ? (spec_.taps() + elements - 1) / elements : 1;
+  const int64_t bytes = int64_t{groups} * vector_bytes;
+  code_.note_loop({.begin = begin,
+                   .elements = bytes,
+                   .load_bytes = is_im2col() ? int64_t{spec_.filter_rows} * vector_bytes : bytes,
+                   .store_bytes = bytes,
+                   .name = "vectors"});
 }
 
 void PackInputEmitter::emit_vector() {
@@ -297,12 +323,18 @@ void PackInputEmitter::emit_vector() {
     case PackedLayout::nchw4c: channels_.emit(); break;
     case PackedLayout::columns4:
       emit_load(code_, k_groups, reg::source);
-      code_.vpermb(k_groups, order, k_groups);
+      emit_columns();
       break;
     case PackedLayout::im2col: return taps_.emit();
   }
+  const Section stores = code_.section(CodeSection::stores);
   code_.vpxord(k_groups, k_groups, flips);
   code_.vmovdqu32(code_.ptr[reg::destination] | stored, k_groups);
+}
+
+void PackInputEmitter::emit_columns() {
+  const Section interleave = code_.section(CodeSection::interleave);
+  code_.vpermb(k_groups, order, k_groups);
 }
 
 /// Whether the taps of sixteen pixels take at most a vector of bytes of each row of the filter.
@@ -325,10 +357,11 @@ bool fits(const PackInput& spec, const Target& target) {
   return spec.layout == PackedLayout::columns4 ? spec.column_stride <= elements : fits_im2col(spec);
 }
 
-Result<MachineCode> emit_kernel(const PackInput& spec, const Target& target) {
-  return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
-    return PackInputEmitter(spec, target, buffer).emit();
-  });
+Result<MachineCode> emit_kernel(const PackInput& spec, const Target& target,
+                                const EmitOptions& options) {
+  return assemble(
+      fmt::format("tier {}", name_of(target.tier)), options,
+      [&](const CodeBuffer& buffer) { return PackInputEmitter(spec, target, buffer).emit(); });
 }
 
 }  // namespace castor::jit

@@ -13,6 +13,7 @@
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
 #include "jit/conv/dot_product.hpp"
+#include "jit/emit/emit_options.hpp"
 #include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
@@ -103,6 +104,7 @@ struct PackInputArguments {
 };
 
 /// Emits the code. A pure function of its arguments.
-Result<MachineCode> emit_kernel(const PackInput& spec, const Target& target);
+Result<MachineCode> emit_kernel(const PackInput& spec, const Target& target,
+                                const EmitOptions& options = without_notes);
 
 }  // namespace castor::jit

@@ -48,14 +48,23 @@ Xbyak::Opmask lanes_with(int bit) { return Xbyak::Opmask(1 + bit); }
 /// Emits the code. The methods are in the order of the code that they emit.
 class PackWeightsEmitter {
  public:
-  PackWeightsEmitter(const PackWeights& unit, const Target& target, std::span<uint8_t> buffer)
+  PackWeightsEmitter(const PackWeights& unit, const Target& target, const CodeBuffer& buffer)
       : unit_(unit), code_(buffer, target.frame_pointers) {}
 
   MachineCode emit() {
-    Xbyak::Label next_unit;
     emit_entry();
+    emit_weights();
+    emit_exit();
+    return code_.finish();
+  }
+
+ private:
+  void emit_weights() {
+    const Section loop = code_.section(CodeSection::weights_loop);
+    Xbyak::Label next_unit;
     code_.align_to(32);
     code_.L(next_unit);
+    const uint32_t begin = code_.position();
     for (int i = 0; i < channels; ++i) emit_channel(i);
     for (int bit = 3; bit >= 0; --bit) emit_exchange(bit);
     for (int slot = 0; slot < unit_.slots(); ++slot) emit_slot(slot);
@@ -63,11 +72,13 @@ class PackWeightsEmitter {
     code_.add(reg::to, argument(offsetof(PackWeightsArguments, skip)));
     code_.dec(reg::units);
     code_.jnz(next_unit, Xbyak::CodeGenerator::T_NEAR);
-    emit_exit();
-    return code_.finish();
+    const int64_t bytes = int64_t{unit_.slots()} * 4 * channels;
+    code_.note_loop({.begin = begin,
+                     .elements = bytes,
+                     .load_bytes = bytes,
+                     .store_bytes = bytes,
+                     .name = "units"});
   }
-
- private:
   void emit_entry();
   void emit_channel(int index);
   void emit_exchange(int bit);
@@ -83,6 +94,7 @@ class PackWeightsEmitter {
 };
 
 void PackWeightsEmitter::emit_entry() {
+  const Section entry = code_.section(CodeSection::entry);
   code_.mov(reg::source, argument(offsetof(PackWeightsArguments, source)));
   code_.mov(reg::channel_step, argument(offsetof(PackWeightsArguments, channel_step)));
   code_.mov(reg::input_step, argument(offsetof(PackWeightsArguments, input_step)));
@@ -91,6 +103,7 @@ void PackWeightsEmitter::emit_entry() {
   code_.mov(reg::units, argument(offsetof(PackWeightsArguments, units)));
   code_.mov(reg::to, argument(offsetof(PackWeightsArguments, to)));
   code_.mov(reg::step, argument(offsetof(PackWeightsArguments, step)));
+  const Section constants = code_.section(CodeSection::constants);
   for (int bit = 0; bit < 4; ++bit) {
     constexpr uint32_t with_bit[] = {0xaaaa, 0xcccc, 0xf0f0, 0xff00};
     code_.mov(reg::scratch.cvt32(), with_bit[bit]);
@@ -107,6 +120,7 @@ void PackWeightsEmitter::emit_entry() {
 
 /// The slots of one output channel, each in its lane.
 void PackWeightsEmitter::emit_channel(int index) {
+  const Section load = code_.section(CodeSection::load_weights);
   const Zmm to(index);
   const Reg64& channel = reg::scratch;
   if (index == 0) code_.mov(channel, reg::source);
@@ -141,6 +155,7 @@ Xbyak::Address PackWeightsEmitter::byte_order(int channel) {
 
 /// Rounds for high bits come first: so the last ones make only the slots that there are.
 void PackWeightsEmitter::emit_exchange(int bit) {
+  const Section exchange = code_.section(CodeSection::exchange_lanes);
   const int distance = 1 << bit;
   const int wanted = (unit_.slots() + distance - 1) / distance * distance;  // by later rounds
   for (int i = 0; i < wanted; ++i) {
@@ -157,20 +172,29 @@ void PackWeightsEmitter::emit_exchange(int bit) {
 void PackWeightsEmitter::emit_slot(int slot) {
   const Zmm vector(slot);
   if (slot > 0) {
+    const Section exchange = code_.section(CodeSection::exchange_lanes);
     code_.vmovdqu32(order, code_.constant(vector_constant<uint32_t>(
                                512, [&](int lane) { return lane ^ slot; })));
     code_.vpermd(vector, order, vector);
   }
-  code_.vpxord(vector, vector, flips);
-  code_.vpdpbusd(sum(slot), ones, vector);
+  {
+    const Section sums = code_.section(CodeSection::sum_weights);
+    code_.vpxord(vector, vector, flips);
+    code_.vpdpbusd(sum(slot), ones, vector);
+  }
+  const Section stores = code_.section(CodeSection::stores);
   code_.vmovdqu32(code_.ptr[reg::to] | stored, vector);
   code_.add(reg::to, reg::step);
 }
 
 void PackWeightsEmitter::emit_exit() {
-  code_.mov(reg::scratch, argument(offsetof(PackWeightsArguments, sums)));
-  for (int i = 1; i < sum_vectors; ++i) code_.vpaddd(sum(0), sum(0), sum(i));
-  code_.vmovdqu32(code_.ptr[reg::scratch], sum(0));
+  {
+    const Section sums = code_.section(CodeSection::sum_weights);
+    code_.mov(reg::scratch, argument(offsetof(PackWeightsArguments, sums)));
+    for (int i = 1; i < sum_vectors; ++i) code_.vpaddd(sum(0), sum(0), sum(i));
+    code_.vmovdqu32(code_.ptr[reg::scratch], sum(0));
+  }
+  const Section exit = code_.section(CodeSection::exit);
   code_.vzeroupper();
   code_.emit_return();
 }
@@ -186,10 +210,11 @@ bool fits(const PackWeights& unit, const Target& target) {
          unit.slots() <= PackWeights::max_slots && (unit.k_groups == 1 || unit.is_one_vector());
 }
 
-Result<MachineCode> emit_kernel(const PackWeights& unit, const Target& target) {
-  return assemble(fmt::format("tier {}", name_of(target.tier)), [&](std::span<uint8_t> buffer) {
-    return PackWeightsEmitter(unit, target, buffer).emit();
-  });
+Result<MachineCode> emit_kernel(const PackWeights& unit, const Target& target,
+                                const EmitOptions& options) {
+  return assemble(
+      fmt::format("tier {}", name_of(target.tier)), options,
+      [&](const CodeBuffer& buffer) { return PackWeightsEmitter(unit, target, buffer).emit(); });
 }
 
 }  // namespace castor::jit

@@ -10,6 +10,7 @@
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
+#include "jit/emit/emit_options.hpp"
 #include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
@@ -64,6 +65,7 @@ struct PackWeightsArguments {
 };
 
 /// Emits the code. A pure function of its arguments.
-Result<MachineCode> emit_kernel(const PackWeights& unit, const Target& target);
+Result<MachineCode> emit_kernel(const PackWeights& unit, const Target& target,
+                                const EmitOptions& options = without_notes);
 
 }  // namespace castor::jit

@@ -102,6 +102,7 @@ class NchwGather : public SlidingEmitter<DepthwiseSpec, NchwRegisters> {
 
   /// The shuffles of a column position.
   void emit_shuffles() {
+    const Section gather = code_.section(CodeSection::gather);
     for (int k_group = 0; k_group < spec_.k_groups; ++k_group) {
       const auto at = static_cast<size_t>(k_group);
       code_.kmovq(taken(k_group), columns_field(offsetof(ColumnPositions, taken) + 8 * at));
@@ -115,6 +116,7 @@ class NchwGather : public SlidingEmitter<DepthwiseSpec, NchwRegisters> {
 
   void emit_row(int row) override {
     const bool outside = is_outside(row);
+    const Section gather = code_.section(CodeSection::gather);
     if (outside) emit_split(vectors_.taps, vectors_.padding);
     for (int k_group = 0; k_group < spec_.k_groups; ++k_group) {
       if (!outside) {
@@ -136,6 +138,7 @@ class NchwGather : public SlidingEmitter<DepthwiseSpec, NchwRegisters> {
   }
 
   void emit_load(int row) {
+    const Section load = code_.section(CodeSection::load_pixels);
     const auto sized = [&](const Xmm& vector) {
       return vector_register(vector.getIdx(), 8 * spec_.source_bytes);
     };
@@ -188,7 +191,7 @@ class NchwGather : public SlidingEmitter<DepthwiseSpec, NchwRegisters> {
 class NchwEmitter final : public NchwGather {
  public:
   NchwEmitter(const DepthwiseSpec& spec, const Target& target, const TileEpilogue* epilogue,
-              std::span<uint8_t> buffer)
+              const CodeBuffer& buffer)
       : NchwGather(spec, target, spare_vectors(epilogue), buffer) {
     if (epilogue == nullptr) return;
     epilogue_ = std::make_unique<EpilogueEmitter>(
@@ -202,19 +205,25 @@ class NchwEmitter final : public NchwGather {
 
   MachineCode emit() {
     emit_entry();
-    Xbyak::Label next_channel;
-    code_.L(next_channel);
-    emit_channel();
-    emit_each(range_register(), sizeof(DepthwiseRange),
-              argument(offsetof(DepthwiseArguments, ranges_end)), [&] { emit_range(); });
-    emit_channel_step();
-    code_.jb(next_channel, Xbyak::CodeGenerator::T_NEAR);
+    emit_channels();
     emit_exit(saved_registers, 0);
     return code_.finish();
   }
 
  private:
+  void emit_channels() {
+    const Section channels = code_.section(CodeSection::channel_loop);
+    Xbyak::Label next_channel;
+    code_.L(next_channel);
+    emit_channel();
+    emit_each(CodeSection::range_loop, range_register(), sizeof(DepthwiseRange),
+              argument(offsetof(DepthwiseArguments, ranges_end)), [&] { emit_range(); });
+    emit_channel_step();
+    code_.jb(next_channel, Xbyak::CodeGenerator::T_NEAR);
+  }
+
   void emit_entry() {
+    const Section entry = code_.section(CodeSection::entry);
     code_.push_all(saved_registers);
     if (epilogue_) emit_enter_epilogue(reg::scratch, 0, offsetof(DepthwiseArguments, epilogue));
     code_.mov(reg::input, argument(offsetof(DepthwiseArguments, input)));
@@ -223,18 +232,26 @@ class NchwEmitter final : public NchwGather {
     code_.mov(reg::start, argument(offsetof(DepthwiseArguments, start)));
     if (!code_.has_frame_pointer()) code_.mov(reg::row_step, row_step_argument());
     code_.mov(reg::output_step, argument(offsetof(DepthwiseArguments, output_row_step)));
-    code_.vpbroadcastq(vectors_.padding, argument(offsetof(DepthwiseArguments, padding)));
-    emit_flip_constant();
-    if (spec_.flips_input) emit_xor(vectors_.padding, vectors_.flip);
-    emit_split_constant();
+    emit_constants();
     if (!epilogue_) {
       code_.mov(reg::prefetched, argument(offsetof(DepthwiseArguments, prefetched)));
     }
   }
 
+  void emit_constants() {
+    const Section constants = code_.section(CodeSection::constants);
+    code_.vpbroadcastq(vectors_.padding, argument(offsetof(DepthwiseArguments, padding)));
+    emit_flip_constant();
+    if (spec_.flips_input) emit_xor(vectors_.padding, vectors_.flip);
+    emit_split_constant();
+  }
+
   void emit_channel() {
     if (epilogue_) epilogue_->emit_begin_row();
-    if (vectors_.keeps_start) code_.vpbroadcastd(vectors_.start, code_.ptr[reg::start]);
+    if (vectors_.keeps_start) {
+      const Section first = code_.section(CodeSection::first_values);
+      code_.vpbroadcastd(vectors_.start, code_.ptr[reg::start]);
+    }
     emit_kept();
     code_.mov(range_register(), argument(offsetof(DepthwiseArguments, ranges)));
   }
@@ -254,6 +271,7 @@ class NchwEmitter final : public NchwGather {
   }
 
   void emit_positions() {
+    const Section columns = code_.section(CodeSection::column_loop);
     code_.mov(reg::positions, columns_field(offsetof(ColumnPositions, count)));
     code_.mov(reg::from, columns_field(offsetof(ColumnPositions, input)));
     code_.add(reg::from, range_field(offsetof(DepthwiseRange, input)));
@@ -266,6 +284,7 @@ class NchwEmitter final : public NchwGather {
     Xbyak::Label next;
     code_.align_to(32);
     code_.L(next);
+    const uint32_t begin = code_.position();
     code_.has_frame_pointer() ? emit_rows(reg::from, row_step_argument())
                               : emit_rows(reg::from, reg::row_step);
     if (epilogue_) epilogue_->emit_flush();
@@ -273,6 +292,7 @@ class NchwEmitter final : public NchwGather {
     code_.add(reg::to, range_field(offsetof(DepthwiseRange, output_column_step)));
     code_.dec(reg::positions);
     code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+    note_range(begin);
   }
 
   void emit_first_sum(const Xmm& sum, int) override {
@@ -283,16 +303,22 @@ class NchwEmitter final : public NchwGather {
   }
 
   void emit_stores(int output) override {
+    const Section stores = code_.section(CodeSection::stores);
     const Xmm sum = vectors_.sum(output, 0);
-    if (spec_.subtracts_window_sums) code_.vpsubd(sum, sum, vectors_.window_sum(0));
+    if (spec_.subtracts_window_sums) {
+      const Section compensation = code_.section(CodeSection::compensation);
+      code_.vpsubd(sum, sum, vectors_.window_sum(0));
+    }
     if (epilogue_) {
       epilogue_->emit_apply(sum);
       epilogue_->emit_prefetch(argument(offsetof(DepthwiseArguments, prefetched)), reg::scratch);
     } else {
       if (spec_.adds) code_.vpaddd(sum | stored, sum, code_.ptr[reg::to]);
       code_.vmovdqu32(code_.ptr[reg::to] | stored, sum);
+      const Section prefetch = code_.section(CodeSection::prefetch);
       code_.prefetchw(code_.ptr[reg::to + reg::prefetched]);
     }
+    const Section next = code_.section(CodeSection::next_row);
     code_.add(reg::to, reg::output_step);
   }
 
@@ -320,8 +346,8 @@ bool may_apply(const TileEpilogue& epilogue, const DepthwiseSpec& spec, const Ta
 }
 
 Result<MachineCode> emit_kernel(const DepthwiseSpec& spec, const Target& target,
-                                const TileEpilogue* epilogue) {
-  return assemble_with_epilogue<NchwEmitter>(spec, target, epilogue);
+                                const TileEpilogue* epilogue, const EmitOptions& options) {
+  return assemble_with_epilogue<NchwEmitter>(spec, target, epilogue, options);
 }
 
 }  // namespace castor::jit

@@ -117,6 +117,7 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
   Xbyak::Address place_field(size_t offset) { return code_.ptr[place_register() + offset]; }
 
   void emit_gather_constants() {
+    const Section constants = code_.section(CodeSection::constants);
     emit_flip_constant();
     emit_split_constant();
     if (!has_avx512()) return;
@@ -132,12 +133,14 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
   }
 
   void emit_pixel_masks() {
+    const Section masks = code_.section(CodeSection::gather);
     for (int pixel = 0; keeps_masks() && pixel < spec_.pixels(); ++pixel) {
       code_.kmovw(Opmask(1 + pixel), pixel_mask(pixel));
     }
   }
 
   void emit_row(int row) override {
+    const Section gather = code_.section(CodeSection::gather);
     const bool outside = is_outside(row);
     const bool as_it_is = !spec_.flips_input && !spec_.has_pairs() && has_avx512();
     const Xmm& loaded = spec_.is_depthwise() ? vectors_.taps : vectors_.pixel;
@@ -242,6 +245,7 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
   }
 
   void emit_insert_pixel(int pixel) {
+    const Section load = code_.section(CodeSection::load_pixels);
     const Zmm taps(vectors_.taps.getIdx());
     const auto place = static_cast<uint8_t>(pixel % 4);
     if (is_masked_ && !spec_.is_partial) {
@@ -260,6 +264,7 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
 
   /// Eight channels of each pixel, two pixels in 128 bits.
   void emit_load_halves(int first, int end) {
+    const Section load = code_.section(CodeSection::load_pixels);
     for (int pixel = first; pixel < end; ++pixel) {
       const Xmm to = low(pixel < first + 2 ? vectors_.taps : vectors_.pixel);
       const Xbyak::Address from = code_.ptr[emit_address(pixel)];
@@ -295,6 +300,7 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
 
   /// Channels of a pixel, the same in every 128 bits.
   void emit_load_channels(int pixel) {
+    const Section load = code_.section(CodeSection::load_pixels);
     const Zmm to(vectors_.pixel.getIdx());
     if (!has_avx512()) {
       code_.vbroadcasti128(Ymm(to.getIdx()), code_.ptr[emit_address(pixel)]);
@@ -315,7 +321,7 @@ class NhwcGather : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
 class NhwcEmitter final : public NhwcGather {
  public:
   NhwcEmitter(const GroupedNhwcSpec& spec, const Target& target, const TileEpilogue* epilogue,
-              std::span<uint8_t> buffer)
+              const CodeBuffer& buffer)
       : NhwcGather(spec, target, vectors_for(epilogue), buffer) {
     if (epilogue == nullptr) return;
     epilogue_ =
@@ -330,7 +336,7 @@ class NhwcEmitter final : public NhwcGather {
   MachineCode emit() {
     emit_entry();
     emit_any_range(argument(offsetof(GroupedNhwcArguments, range)), [&] {
-      emit_each(place_register(), sizeof(NhwcPlace),
+      emit_each(CodeSection::column_loop, place_register(), sizeof(NhwcPlace),
                 argument(offsetof(GroupedNhwcArguments, places_end)), [&] { emit_place(); });
     });
     const FrameState body = code_.frame_state();
@@ -347,6 +353,7 @@ class NhwcEmitter final : public NhwcGather {
   }
 
   void emit_entry() {
+    const Section entry = code_.section(CodeSection::entry);
     code_.push_all(saved_registers);
     if (epilogue_) {
       emit_enter_epilogue(reg::pixel, return_bytes, offsetof(GroupedNhwcArguments, epilogue));
@@ -387,7 +394,8 @@ class NhwcEmitter final : public NhwcGather {
     code_.mov(weights, argument(offsetof(GroupedNhwcArguments, weights)));
     code_.mov(reg::vector, argument(offsetof(GroupedNhwcArguments, vectors)));
     code_.align_to(32);
-    emit_each(reg::vector, sizeof(NhwcVector),
+    const uint32_t begin = code_.position();
+    emit_each(CodeSection::channel_loop, reg::vector, sizeof(NhwcVector),
               argument(offsetof(GroupedNhwcArguments, vectors_end)), [&] {
                 emit_vector_begin();
                 emit_kept();
@@ -395,6 +403,7 @@ class NhwcEmitter final : public NhwcGather {
                                           : emit_rows(reg::from, reg::row_step);
                 code_.add(weights, target_.vector_bits() / 8 * panel_size(spec_));
               });
+    note_range(begin);
   }
 
   /// Where the place's channels are read and written.
@@ -424,7 +433,11 @@ class NhwcEmitter final : public NhwcGather {
   void emit_stores(int row) override {
     for (int output = 0; output < spec_.outputs; ++output) {
       const Xmm sum = vectors_.sum(row, output);
-      if (spec_.subtracts_window_sums) code_.vpsubd(sum, sum, vectors_.window_sum(output));
+      if (spec_.subtracts_window_sums) {
+        const Section compensation = code_.section(CodeSection::compensation);
+        code_.vpsubd(sum, sum, vectors_.window_sum(output));
+      }
+      const Section stores = code_.section(CodeSection::stores);
       Xbyak::Label done;
       if (is_masked_ && (epilogue_ || !has_avx512())) {
         code_.cmp(stored_field(output), 0);
@@ -433,6 +446,7 @@ class NhwcEmitter final : public NhwcGather {
       epilogue_ ? emit_apply(sum, output) : emit_store(sum, output);
       code_.L(done);
     }
+    const Section next = code_.section(CodeSection::next_row);
     code_.add(reg::to, argument(offsetof(GroupedNhwcArguments, output_row_step)));
   }
 
@@ -449,11 +463,13 @@ class NhwcEmitter final : public NhwcGather {
     if (!has_avx512() && spec_.masks_lanes) return emit_masked_store_of_8(sum, to);
     if (spec_.adds) code_.vpaddd(has_mask ? sum | stored : sum, sum, to);
     has_mask ? code_.vmovdqu32(to | stored, sum) : code_.vmovups(to, sum);
+    const Section prefetch = code_.section(CodeSection::prefetch);
     if (has_avx512()) code_.prefetchw(code_.ptr[at + reg::prefetched]);
   }
 
   /// Sets the mask of the lanes of an output that are stored.
   void emit_stored_lanes(int output) {
+    const Section lanes_mask = code_.section(CodeSection::stored_lanes);
     const Xbyak::Address lanes = vector_field(offsetof(NhwcVector, lanes));
     if (!is_masked_) return code_.kmovw(stored, lanes);
     if (!spec_.masks_lanes) return code_.kmovw(stored, stored_field(output));
@@ -477,6 +493,7 @@ class NhwcEmitter final : public NhwcGather {
 
   /// Applies the epilogue to an output by a call of its routine.
   void emit_apply(const Xmm& sum, int output) {
+    const Section call = code_.section(CodeSection::epilogue);
     code_.vmovdqa64(vectors_.taps, sum);
     code_.mov(reg::pixel, reg::to);
     for (int i = 0; i < output; ++i) code_.add(reg::pixel, reg::output_step);
@@ -485,6 +502,7 @@ class NhwcEmitter final : public NhwcGather {
 
   /// The frame is such where they are called.
   void emit_routines(const FrameState& frame) {
+    const Section routine = code_.section(CodeSection::epilogue);
     code_.L(begin_routine_);
     code_.begin_routine(frame);
     epilogue_->emit_begin_row();
@@ -515,8 +533,8 @@ bool may_apply(const TileEpilogue& epilogue, const GroupedNhwcSpec& spec, const 
 }
 
 Result<MachineCode> emit_kernel(const GroupedNhwcSpec& spec, const Target& target,
-                                const TileEpilogue* epilogue) {
-  return assemble_with_epilogue<NhwcEmitter>(spec, target, epilogue);
+                                const TileEpilogue* epilogue, const EmitOptions& options) {
+  return assemble_with_epilogue<NhwcEmitter>(spec, target, epilogue, options);
 }
 
 }  // namespace castor::jit

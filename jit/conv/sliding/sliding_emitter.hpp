@@ -67,7 +67,7 @@ class VectorPool {
 template <class Spec, class Registers>
 class SlidingEmitter {
  protected:
-  SlidingEmitter(const Spec& spec, const Target& target, int spare, std::span<uint8_t> buffer)
+  SlidingEmitter(const Spec& spec, const Target& target, int spare, const CodeBuffer& buffer)
       : spec_(spec),
         target_(target),
         vectors_(spec, target, spare),
@@ -89,7 +89,9 @@ class SlidingEmitter {
 
   /// A loop over the elements of an array, at least one: `at` goes on to the address in `end`.
   template <class EmitBody>
-  void emit_each(const Reg64& at, size_t bytes, const Xbyak::Address& end, const EmitBody& body) {
+  void emit_each(CodeSection section, const Reg64& at, size_t bytes, const Xbyak::Address& end,
+                 const EmitBody& body) {
+    const Section loop = code_.section(section);
     Xbyak::Label next;
     code_.L(next);
     body();
@@ -100,6 +102,7 @@ class SlidingEmitter {
   /// The code of all ranges of the spec, of which `number` names one.
   template <class EmitRange>
   void emit_any_range(const Xbyak::Address& number, const EmitRange& emit_range) {
+    const Section ranges = code_.section(CodeSection::range_loop);
     Xbyak::Label done;
     for (size_t i = 0; i < spec_.ranges.size(); ++i) {
       Xbyak::Label next;
@@ -122,12 +125,14 @@ class SlidingEmitter {
   }
   /// The vectors of the panel that stay in registers.
   void emit_kept() {
+    const Section load = code_.section(CodeSection::load_weights);
     for (int i = 0; vectors_.keeps(i); ++i) emit_read(vectors_.kept(i), i);
   }
   /// All rows of a range. What window sums have added up to is added where an accumulator begins
   /// and subtracted at the end, so that the rows between remain. `from` goes on by `row_step`.
   void emit_rows(const Reg64& from, const Operand& row_step) {
     for (int output = 0; spec_.subtracts_window_sums && output < spec_.outputs; ++output) {
+      const Section first = code_.section(CodeSection::window_sums);
       emit_xor(vectors_.window_sum(output), vectors_.window_sum(output));
     }
     for (int row = 0; row < spec_.input_rows(range_); ++row) {
@@ -135,7 +140,10 @@ class SlidingEmitter {
         emit_first_sums(row);
         emit_row(row);
       }
-      code_.add(from, row_step);
+      {
+        const Section next = code_.section(CodeSection::next_row);
+        code_.add(from, row_step);
+      }
       const int done = row - spec_.rows + 1;
       if (done >= 0 && done % spec_.row_stride == 0) emit_stores(done / spec_.row_stride);
     }
@@ -147,9 +155,11 @@ class SlidingEmitter {
     for (int output = 0; output < spec_.outputs; ++output) {
       if (!spec_.takes(output, k_group)) continue;
       if (spec_.sums_window_of(k_group)) {
+        const Section sums = code_.section(CodeSection::window_sums);
         emit_product(vectors_.window_sum(output), taps,
                      spec_.rows * weights_of_row + spec_.zero_point_of(output, k_group));
       }
+      const Section products = code_.section(CodeSection::products);
       const int weight = spec_.weight_of(output, k_group);
       for (int i = first_output(row); i <= last_output(row); ++i) {
         const int tap_row = row - i * spec_.row_stride;
@@ -192,6 +202,7 @@ class SlidingEmitter {
     if (return_bytes > 0) code_.raise_stack(return_bytes);
   }
   void emit_exit(std::span<const Reg64> saved, int return_bytes) {
+    const Section exit = code_.section(CodeSection::exit);
     if (epilogue_) {
       if (return_bytes > 0) code_.lower_stack(return_bytes);
       epilogue_->emit_leave();
@@ -200,6 +211,18 @@ class SlidingEmitter {
     code_.vzeroupper();
     code_.pop_all(saved);
     code_.emit_return();
+  }
+
+  /// The loop from `begin` to here, which computes the outputs of a range for vectors of pixels or
+  /// channels.
+  void note_range(uint32_t begin) {
+    const int64_t lanes = target_.vector_bits() / 32;
+    const int64_t results = lanes * spec_.outputs * range_.outputs;
+    code_.note_loop({.begin = begin,
+                     .elements = results,
+                     .load_bytes = lanes * spec_.outputs * spec_.input_rows(range_),
+                     .store_bytes = results * 4,
+                     .name = "rows of a range"});
   }
 
   bool has_avx512() const { return target_.has_avx512(); }
@@ -226,6 +249,7 @@ class SlidingEmitter {
   /// Of the output row that begins with an input row.
   void emit_first_sums(int row) {
     if (row % spec_.row_stride != 0 || row / spec_.row_stride >= range_.outputs) return;
+    const Section first = code_.section(CodeSection::first_values);
     for (int output = 0; output < spec_.outputs; ++output) {
       emit_first_sum(vectors_.sum(row / spec_.row_stride, output), output);
     }

@@ -26,6 +26,7 @@
 #include "jit/code.hpp"
 #include "jit/conv/dot_product.hpp"
 #include "jit/conv/epilogue/epilogue.hpp"
+#include "jit/emit/emit_options.hpp"
 #include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
 
@@ -317,8 +318,10 @@ bool may_apply(const TileEpilogue& epilogue, const GroupedNhwcSpec& spec, const 
 /// Emits a kernel. A pure function of its arguments. `spec` fits the target. `epilogue` may be
 /// null; else there is room for it.
 Result<MachineCode> emit_kernel(const DepthwiseSpec& spec, const Target& target,
-                                const TileEpilogue* epilogue = nullptr);
+                                const TileEpilogue* epilogue = nullptr,
+                                const EmitOptions& options = without_notes);
 Result<MachineCode> emit_kernel(const GroupedNhwcSpec& spec, const Target& target,
-                                const TileEpilogue* epilogue = nullptr);
+                                const TileEpilogue* epilogue = nullptr,
+                                const EmitOptions& options = without_notes);
 
 }  // namespace castor::jit

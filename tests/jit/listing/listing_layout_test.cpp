@@ -12,7 +12,7 @@ using namespace test;
 using namespace Xbyak::util;
 
 constexpr const char* scaling_listing =
-    R"(; set up
+    R"(; entry
   0000  31c0                  xor eax, eax
 
 ; ---- main loop: 16 elements an iteration, 64 B read, 64 B written; 6 instructions, 33 B
@@ -44,7 +44,7 @@ TEST(Listing, ShowsNotesLoopsPoolAndTotals) {
 }
 
 constexpr const char* compact_scaling_listing =
-    R"(; set up
+    R"(; entry
   xor eax, eax
 
 ; ---- main loop: 16 elements an iteration, 64 B read, 64 B written; 6 instructions, 33 B
@@ -89,12 +89,13 @@ MachineCode noted(std::vector<CodeNote> notes) {
 }
 
 TEST(Listing, GroupsByPartAndNamesWhatWasWrittenOut) {
-  const MachineCode code = noted({{0, "chunk 0", "%0: i8 = load source0:i8", "%y = f %x"},
-                                  {0, "chunk 0", "sink0: i8 = store %0", "%y = f %x"},
-                                  {0, "chunk 0", "%2: i8 = not %0", "%z = g %x"},
-                                  {0, "chunk 1", "%0: i8 = load source0:i8", "%z = g %x"},
-                                  {0, "chunk 1", "sink0: i8 = store %0", "%y = f %x"},
-                                  {0, "epilogue", "", ""}});
+  const CodeSection chunk = CodeSection::chunk;
+  const MachineCode code = noted({{0, chunk, 0, "%0: i8 = load source0:i8", "%y = f %x"},
+                                  {0, chunk, 0, "sink0: i8 = store %0", "%y = f %x"},
+                                  {0, chunk, 0, "%2: i8 = not %0", "%z = g %x"},
+                                  {0, chunk, 1, "%0: i8 = load source0:i8", "%z = g %x"},
+                                  {0, chunk, 1, "sink0: i8 = store %0", "%y = f %x"},
+                                  {0, CodeSection::exit, -1, "", ""}});
   const std::string text = *listing(code);
   for (const char* lines : {
            "; chunk 0: %y = f %x\n  0001  ffc0                  inc eax",
@@ -106,7 +107,7 @@ TEST(Listing, GroupsByPartAndNamesWhatWasWrittenOut) {
            "  ; %0\n",
            "; chunk 1: %y = f %x\n  000d  ffc0                  inc eax",
            "  ; sink0\n",
-           "; epilogue\n  0010  ffc0                  inc eax\n",
+           "; exit\n  0010  ffc0                  inc eax\n",
        }) {
     EXPECT_PRED2(contains, text, lines);
   }
@@ -116,8 +117,9 @@ TEST(Listing, GroupsByPartAndNamesWhatWasWrittenOut) {
 }
 
 TEST(Listing, OfNotesOnOneInstructionTheLastStands) {
-  MachineCode code = noted({{0, "chunk 0", "%0: i8 = kept", ""}});
-  code.notes.insert(code.notes.begin(), {code.notes[0].offset, "chunk 0", "%1: i8 = gone", ""});
+  MachineCode code = noted({{0, CodeSection::chunk, 0, "%0: i8 = kept", ""}});
+  code.notes.insert(code.notes.begin(),
+                    {code.notes[0].offset, CodeSection::chunk, 0, "%1: i8 = gone", ""});
   const std::string text = *listing(code);
   EXPECT_PRED2(contains, text, "; %0: i8 = kept");
   EXPECT_FALSE(contains(text, "gone"));

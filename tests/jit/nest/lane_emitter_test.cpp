@@ -64,7 +64,7 @@ TEST(LaneEmitter, RegistersAsSourceAndSink) {
     Sink* const sinks[] = {&sink};
     emitter.emit_constants(sources, sinks);
     code.vmovups(vector_register(accumulator, target.vector_bits()), code.ptr[Xbyak::util::rdi]);
-    emitter.emit_chunk(sources, sinks, {});
+    emitter.emit_chunk(sources, sinks);
     code.vzeroupper();
     code.ret();
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops of a nest, for listings and the port model.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "jit/emit/assembler.hpp"
+#include "jit/plan/nest.hpp"
+
+namespace castor::jit {
+
+/// Knows what an iteration reads and writes.
+class NestLoops {
+ public:
+  /// `folds_rows`: whether the nest's accumulators are in registers in its loops.
+  NestLoops(Assembler& code, const Nest& nest, bool folds_rows)
+      : code_(code), nest_(nest), folds_rows_(folds_rows) {}
+
+  /// Says that the code from `begin` to here is a loop that does `elements` elements per iteration.
+  void end_loop(std::string name, uint32_t begin, int64_t elements) {
+    if (!code_.annotates()) return;
+    CodeLoop loop{.begin = begin, .elements = elements, .name = std::move(name)};
+    for (size_t k = 0; k < nest_.operands(); ++k) {
+      const int64_t bytes = elements * bits_of(nest_.element(k)) / 8;
+      const bool is_input = k < nest_.inputs.size();
+      const bool is_accumulator = !is_input && nest_.program.folds();
+      if (is_accumulator && folds_rows_) continue;  // it is in registers
+      if (is_input || is_accumulator) loop.load_bytes += bytes;
+      if (!is_input) loop.store_bytes += bytes;
+    }
+    code_.note_loop(std::move(loop));
+  }
+
+ private:
+  Assembler& code_;
+  const Nest& nest_;
+  const bool folds_rows_;
+};
+
+}  // namespace castor::jit
