@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// castor dump: the stages of the lowering, from the text form to annotated machine code.
+// castor dump: the stages of the lowering, from the text form to annotated machine code, as text or
+// as a page.
 #include <castor/listing.hpp>
 
+#include <filesystem>
+
 #include "tools/castor/command.hpp"
+#include "tools/castor/files.hpp"
 #include "tools/castor/load_function.hpp"
+#include "tools/explorer/page.hpp"
 
 namespace castor::tools {
 
@@ -17,6 +22,7 @@ struct DumpOptions {
   const Stage* stage = nullptr;  ///< null: all of them
   std::optional<jit::Tier> tier;
   std::optional<jit::Core> core;
+  std::string page;  ///< file to write one to; empty: stages are printed
 };
 
 /// One stage of the lowering.
@@ -61,10 +67,24 @@ Status dump_stage(const Stage& stage, const FunctionPtr& function, const jit::Ta
   return {};
 }
 
+/// Writes the page of all functions; of tiers it has all, and shows the target's first.
+Outcome write_page(const DumpOptions& options, std::span<const FunctionPtr> functions,
+                   const jit::Target& target) {
+  const std::string name = std::filesystem::path(options.file).filename().string();
+  const auto model = explorer::explore(name, functions, target.tier, target.core);
+  if (!model) return failed(model.error());
+  const std::string page = explorer::to_page(*model);
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(page));
+  const Status written = write_file(options.page, {&bytes, 1});
+  if (!written) return failed(written.error());
+  return {};
+}
+
 Outcome dump(const DumpOptions& options) {
   const Result<std::vector<FunctionPtr>> functions = load_functions(options.file, options.function);
   if (!functions) return failed(functions.error());
   const jit::Target target = target_of(options);
+  if (!options.page.empty()) return write_page(options, *functions, target);
   for (const FunctionPtr& function : *functions) {
     for (const Stage& stage : stages) {
       if (options.stage != nullptr && options.stage != &stage) continue;
@@ -84,6 +104,11 @@ void add_dump(CLI::App& app, Action& action) {
   add_named_option<const Stage*>(*command, "--stage", options->stage, stage_named, "stage",
                                  "ir, nest, lanes or asm",
                                  "print one stage only: ir, nest, lanes or asm");
+  command->get_option("--stage")->excludes(
+      command
+          ->add_option("--html", options->page,
+                       "write a page that shows all stages beside each other, for all tiers")
+          ->type_name("FILE"));
   command->add_option("--func", options->function, "print one function only")->type_name("NAME");
   add_isa_option(*command, options->tier);
   add_core_option(*command, options->core);

@@ -54,7 +54,7 @@ TEST(LaneEmitter, RegistersAsSourceAndSink) {
 
     const int lanes = target.vector_bits() / program.widest_bits();
     std::vector<uint8_t> buffer(4096);
-    Assembler code(buffer);
+    Assembler code(buffer, false);
     const int accumulator = target.vector_registers() - 1;
     LaneEmitter emitter(code, target, program, lanes, 1, {},
                         {.vectors = uint32_t{1} << accumulator});

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions: candidates with their costs, and a drawing of blocks, register tile and layout.
+'use strict';
+
+function shape(tag, attributes, ...children) {
+  const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+function label(x, y, text, attributes = {}) {
+  return shape('text', {x, y, ...attributes}, text);
+}
+
+function title_of(text) { return shape('title', {}, text); }
+
+function drawing(name, width, height, caption, ...shapes) {
+  return element('figure', {},
+    shape('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': name}, ...shapes),
+    element('figcaption', {}, element('b', {}, name), ' ', caption));
+}
+
+// ---- candidates
+
+/** Bars end at a few times the chosen candidate's, or all others would be too short to see. */
+const max_times = 4;
+
+const max_colours = 10;
+
+/** Parts beyond the legend's have no colour of their own. */
+function colour_of(name, colours) {
+  const index = colours.indexOf(name);
+  return index < 0 ? 'cost' : 'cost c' + index;
+}
+
+function candidate_row(candidate, first, colours) {
+  const share = (cycles) => 100 * cycles / Math.min(first.slowest, max_times * first.cycles);
+  const parts = candidate.parts.map(([name, meaning, count, cycles]) => element('span', {
+    class: colour_of(name, colours),
+    style: `width:${share(cycles).toFixed(2)}%`,
+    title: `${name}: ${meaning}; ${number_text(count)} of them, ${number_text(cycles)} cycles`,
+  }));
+  const times = candidate.cycles / first.cycles;
+  return element('tr', {class: times === 1 ? 'chosen' : ''},
+    element('th', {scope: 'row'}, candidate.name.replaceAll('_', ' ')),
+    element('td', {class: 'figure'}, number_text(Math.round(candidate.cycles))),
+    element('td', {class: 'figure'}, times === 1 ? 'chosen' : times.toFixed(2) + ' ×'),
+    element('td', {class: times > max_times ? 'cost-bar cut' : 'cost-bar'}, element('div', {}, ...parts)));
+}
+
+function candidates_table(candidates) {
+  const colours = [];
+  for (const {parts} of candidates) {
+    for (const [name] of parts.slice(0, 4)) {
+      if (!colours.includes(name) && colours.length < max_colours) colours.push(name);
+    }
+  }
+  const meanings = new Map(candidates.flatMap(({parts}) => parts.map(([name, meaning]) => [name, meaning])));
+  const first = {cycles: candidates[0].cycles, slowest: candidates[candidates.length - 1].cycles};
+  return element('div', {class: 'candidates'},
+    element('h3', {}, 'Candidates', element('small', {}, 'cycles an image, by the cost model')),
+    element('div', {class: 'scroll'}, element('table', {},
+      element('tbody', {}, ...candidates.map((each) => candidate_row(each, first, colours))))),
+    element('ul', {class: 'legend'}, ...colours.map((name, index) =>
+      element('li', {title: meanings.get(name)}, element('i', {class: 'cost c' + index}), name.replaceAll('_', ' ')))));
+}
+
+// ---- the output in cache blocks and register tiles
+
+/** Pixels of the output, cut into blocks of `rows` by `columns`; `tile` of the first is marked. */
+function output_drawing(plan, blocks, tile, caption) {
+  const size = 240;
+  const scale = size / Math.max(plan.rows.output, plan.columns.output);
+  const width = plan.columns.output * scale;
+  const height = Math.max(plan.rows.output * scale, 6);
+  const shapes = [];
+  blocks.forEach(({row, column, rows, columns}, index) => {
+    shapes.push(shape('rect', {class: `block b${index % 2}`, x: column * scale, y: row * scale,
+      width: Math.max(columns * scale - 0.8, 0.5), height: Math.max(rows * scale - 0.8, 0.5), rx: 1.5},
+    title_of(`rows ${row} to ${row + rows - 1}, columns ${column} to ${column + columns - 1}`)));
+  });
+  shapes.push(shape('rect', {class: 'tile', x: 0, y: 0, width: Math.max(tile.columns * scale, 2),
+    height: Math.max(tile.rows * scale, 2)}, title_of('a register tile')));
+  shapes.push(label(0, height + 14, `${plan.columns.output} columns × ${plan.rows.output} rows of output`));
+  return drawing('Blocks', size + 2, height + 20, caption, ...shapes);
+}
+
+const max_drawn_blocks = 400;
+
+function blocks_of(all_rows, all_columns, rows, columns) {
+  const blocks = [];
+  for (let row = 0; row < all_rows; row += rows) {
+    for (let column = 0; column < all_columns && blocks.length < max_drawn_blocks; column += columns) {
+      blocks.push({row, column, rows: Math.min(rows, all_rows - row), columns: Math.min(columns, all_columns - column)});
+    }
+  }
+  return blocks;
+}
+
+function dense_blocks(plan) {
+  const {block, tile} = plan;
+  const by_pixels = tile.vectorised === 'pixels';
+  const pixels = by_pixels ? tile.nr * plan.lanes : tile.columns;
+  const marked = {columns: Math.min(pixels, block.columns),
+    rows: by_pixels ? Math.ceil(pixels / Math.max(block.columns, 1)) : tile.pixelRows};
+  return output_drawing(plan, blocks_of(plan.rows.output, plan.columns.output, block.rows, block.columns), marked,
+    `cache blocks of ${block.rows} × ${block.columns} pixels; outlined: the pixels of one register tile`);
+}
+
+// ---- the register tile
+
+function tile_drawing(plan) {
+  const {tile} = plan;
+  const by_pixels = tile.vectorised === 'pixels';
+  const cell = {width: Math.min(64, 216 / tile.nr), height: Math.min(18, 200 / tile.mr)};
+  const left = 58;
+  const top = 34;
+  const shapes = [];
+  for (let column = 0; column < tile.nr; ++column) {
+    shapes.push(shape('rect', {class: 'operand', x: left + column * cell.width, y: top - 22,
+      width: cell.width - 2, height: 16, rx: 2}));
+  }
+  for (let row = 0; row < tile.mr; ++row) {
+    const y = top + row * cell.height;
+    shapes.push(shape('rect', {class: 'broadcast', x: left - 22, y, width: 16, height: cell.height - 2, rx: 2}));
+    for (let column = 0; column < tile.nr; ++column) {
+      shapes.push(shape('rect', {class: 'accumulator', x: left + column * cell.width, y,
+        width: cell.width - 2, height: cell.height - 2, rx: 2},
+      title_of(`accumulator: row ${row}, vector ${column}`)));
+    }
+  }
+  const height = top + tile.mr * cell.height;
+  shapes.push(label(left, 9, by_pixels ? `${tile.nr} vectors of ${plan.lanes} pixels` :
+    `${tile.nr} vectors of ${plan.lanes} channels`));
+  shapes.push(label(left - 28, top + tile.mr * cell.height / 2, `${tile.mr}`, {class: 'end'}));
+  const rows = by_pixels ? 'weights of output channels' : 'pixels';
+  return drawing('Register tile', left + tile.nr * cell.width + 2, height + 4,
+    `${tile.mr} × ${tile.nr} accumulators; rows: ${rows}, broadcast` +
+    (tile.hasTileRegisters ? ' (in tile registers)' : '') + `; ${number_text(plan.kSteps)} k steps`, ...shapes);
+}
+
+// ---- the packed layout
+
+/** What the four bytes of a k group of pixel `pixel` are. */
+function byte_names(plan, pixel) {
+  const layout = plan.source.layout;
+  const stride = plan.columns.stride;
+  if (layout === 'columns4') return [0, 1, 2, 3].map((i) => `x${pixel * stride + i}`);
+  if (layout === 'im2col') {
+    return [0, 1, 2, 3].map((i) => `${Math.floor(i / plan.columns.kernel)},${pixel * stride + i % plan.columns.kernel * plan.columns.dilation}`);
+  }
+  return plan.engine === 'i16_pairs' ? ['c0', 'c0', 'c1', 'c1'] : ['c0', 'c1', 'c2', 'c3'];
+}
+
+function plane_drawing(plan) {
+  const {source, columns} = plan;
+  const group = {width: 62, height: 20};
+  const shown = 4;
+  const shapes = [];
+  for (let row = 0; row < 3; ++row) {
+    const y = 20 + row * (group.height + 14);
+    for (let pixel = 0; pixel < shown; ++pixel) {
+      const names = byte_names(plan, pixel);
+      names.forEach((name, at) => {
+        const x = pixel * (group.width + 5) + at * group.width / 4;
+        shapes.push(shape('rect', {class: `byte y${at}`, x, y, width: group.width / 4 - 1, height: group.height, rx: 1.5}));
+        shapes.push(label(x + group.width / 8 - 0.5, y + 13, name, {class: name.length > 2 ? 'byte-name small' : 'byte-name'}));
+      });
+    }
+    const x = shown * (group.width + 5);
+    shapes.push(label(x + 2, y + 13, '…'));
+    if (plan.hasDeadLanes) {
+      shapes.push(shape('rect', {class: 'dead', x: x + 16, y, width: 28, height: group.height, rx: 1.5},
+        title_of('dead lanes: computed, not stored')));
+    }
+  }
+  for (let pixel = 0; pixel < shown; ++pixel) shapes.push(label(pixel * (group.width + 5), 14, `pixel ${pixel}`));
+  const caption = `${number_text(source.planes)} planes of ${number_text(source.planeSize)} k groups; a row is ` +
+    `${source.pitch} k groups after the one before, for ${columns.output} pixels` +
+    (plan.hasDeadLanes ? '; hatched: dead lanes' : '') +
+    (source.isPackedByKernel ? '; packed by the kernel itself' : '');
+  return drawing(`Packed input: ${source.name.replaceAll('_', ' ')}`, shown * (group.width + 5) + 48, 122, caption, hatch(), ...shapes);
+}
+
+function hatch() {
+  return shape('defs', {}, shape('pattern', {id: 'hatch', width: 5, height: 5, patternUnits: 'userSpaceOnUse',
+    patternTransform: 'rotate(45)'}, shape('line', {class: 'hatch', x1: 0, y1: 0, x2: 0, y2: 5})));
+}
+
+function rows_drawing(plan) {
+  const {source} = plan;
+  const shapes = [];
+  for (let row = 0; row < 3; ++row) {
+    const y = 20 + row * 34;
+    const is_padded = source.kind === 'copies' && plan.columns.padBegin > 0;
+    for (let pixel = 0; pixel < 7; ++pixel) {
+      const padding = is_padded && pixel === 0;
+      shapes.push(shape('rect', {class: padding ? 'dead' : 'byte y' + pixel % 2, x: pixel * 38, y, width: 36, height: 20, rx: 2}));
+      shapes.push(label(pixel * 38 + 18, y + 13, padding ? 'pad' : `x${pixel - (is_padded ? 1 : 0)}`, {class: 'byte-name'}));
+    }
+    shapes.push(label(7 * 38 + 2, y + 13, '…'));
+  }
+  shapes.push(label(0, 14, `${source.columnBytes} B a column, ${number_text(source.rowBytes)} B a row`));
+  const name = source.kind === 'copies' ? 'Copied rows' : 'Input rows';
+  return drawing(name, 290, 122, source.kind === 'copies' ?
+    `${source.rows} rows of each plane with their padding, which kernels read` :
+    'kernels read the input where it is: nothing is packed', hatch(), ...shapes);
+}
+
+// ---- sliding kernels
+
+function sliding_blocks(plan) {
+  const rows = Math.max(plan.rangeOutputs * plan.rowPhases * plan.rowsOfVector, 1);
+  const parts = plan.columnParts ?? [0, plan.columns.output];
+  const blocks = [];
+  for (let row = 0; row < plan.rows.output; row += rows) {
+    for (let part = 0; part + 1 < parts.length && blocks.length < max_drawn_blocks; ++part) {
+      blocks.push({row, column: parts[part], rows: Math.min(rows, plan.rows.output - row), columns: parts[part + 1] - parts[part]});
+    }
+  }
+  const along = plan.kind === 'depthwise' ? 'output pixels' : 'output channels';
+  return output_drawing(plan, blocks, {columns: parts[1] - parts[0], rows: Math.min(rows, plan.rows.output)},
+    `row ranges of ${plan.rangeOutputs} rows, of which ${plan.codes} have code of their own; a vector's ${plan.lanes} lanes are ${along}`);
+}
+
+function slide_drawing(plan) {
+  const rows = (plan.rangeOutputs - 1) * plan.rows.stride + plan.rows.kernel;
+  const cell = Math.min(20, 200 / rows);
+  const column = Math.min(26, 300 / plan.rangeOutputs);
+  const shapes = [];
+  for (let row = 0; row < rows; ++row) {
+    const y = 18 + row * cell;
+    shapes.push(shape('rect', {class: 'operand', x: 0, y, width: 60, height: cell * 0.85, rx: 1.5}));
+    for (let output = 0; output < plan.rangeOutputs; ++output) {
+      const tap = row - output * plan.rows.stride;
+      if (tap < 0 || tap >= plan.rows.kernel) continue;
+      shapes.push(shape('rect', {class: `accumulator o${output % 2}`, x: 76 + output * column, y, width: column * 0.9, height: cell * 0.85, rx: 1.5},
+        title_of(`input row ${row}, row ${tap} of the filter: output row ${output}`)));
+    }
+  }
+  shapes.push(label(0, 11, 'input rows'), label(76, 11, 'output rows that take them'));
+  return drawing('Slide', Math.max(240, 80 + plan.rangeOutputs * column), 22 + rows * cell,
+    'each input row is loaded once, for all output rows of the range', ...shapes);
+}
+
+/** Everything about one convolution. */
+function convolution_view(nest, index) {
+  const {candidates, geometry, plan} = nest.convolution;
+  const axis = (each) => `${each.input} by ${each.kernel}` + (each.stride > 1 ? `, stride ${each.stride}` : '') +
+    (each.dilation > 1 ? `, dilation ${each.dilation}` : '');
+  const facts = `${geometry.layout}, ${geometry.channels} to ${geometry.outChannels} channels` +
+    (geometry.groups > 1 ? ` in ${geometry.groups} groups` : '') + `; ${geometry.axes.map(axis).join(' × ')}`;
+  const figures = plan.kind === 'dense' ?
+    [dense_blocks(plan), tile_drawing(plan), plan.source.kind === 'planes' ? plane_drawing(plan) : rows_drawing(plan)] :
+    [sliding_blocks(plan), slide_drawing(plan)];
+  return element('article', {}, element('h2', {}, `Convolution of nest ${index}`, element('small', {}, facts)),
+    candidates_table(candidates), element('div', {class: 'figures'}, ...figures));
+}
