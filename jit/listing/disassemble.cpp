@@ -42,10 +42,12 @@ ZyanStatus print_address(const ZydisFormatter*, ZydisFormatterBuffer* buffer,
   return ZyanStringAppendFormat(text, "%s", name.c_str());
 }
 
-ZydisFormatter make_formatter() {
+ZydisFormatter make_formatter(bool with_sizes) {
   ZydisFormatter formatter;
   ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL);
   ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE);
+  ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_FORCE_SIZE,
+                            with_sizes ? ZYAN_TRUE : ZYAN_FALSE);
   ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_FORCE_SCALE_ONE, ZYAN_FALSE);
   ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_DISP_PADDING, 0);
   ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_IMM_PADDING, 0);
@@ -70,11 +72,11 @@ std::string comment_of(const DecodedInstruction& decoded, const MachineCode& cod
 
 }  // namespace
 
-Result<std::vector<ListedInstruction>> disassemble(const MachineCode& code) {
+Result<std::vector<ListedInstruction>> disassemble(const MachineCode& code, bool with_sizes) {
   auto program = decode(code);
   if (!program) return program.error();
   AddressNames names{labels_of(*program), code.pool_begin};
-  const ZydisFormatter formatter = make_formatter();
+  const ZydisFormatter formatter = make_formatter(with_sizes);
   std::vector<ListedInstruction> listed;
   listed.reserve(program->size());
   for (const DecodedInstruction& decoded : *program) {

@@ -28,7 +28,9 @@ struct ListedInstruction {
 
 /// Decodes the instruction part. Fails (internal) at bytes that are no instruction, at a branch to
 /// anything but the start of an instruction, and at a rip-relative operand outside the code.
-Result<std::vector<ListedInstruction>> disassemble(const MachineCode& code);
+/// `with_sizes`: memory operands have their size also where a register says it.
+Result<std::vector<ListedInstruction>> disassemble(const MachineCode& code,
+                                                   bool with_sizes = false);
 
 /// What the port model says of one iteration of a loop: lower bounds by loads, by stores, by the
 /// execution pipes and by the front end; the largest is the limit. Cycles of the model's core with
@@ -37,11 +39,13 @@ Result<std::vector<ListedInstruction>> disassemble(const MachineCode& code);
 struct PortCycles {
   double load = 0;
   double store = 0;
-  double pipes = 0;      ///< the busiest set of vector, transfer, integer or branch pipes
-  double front_end = 0;  ///< macro-operations over the dispatch width, or taken branches
-  std::string busiest;   ///< what `pipes` comes from, e.g. "FP1 FP2"; empty when no pipe is used
-  /// Whether there are instructions on tile data, whose figures are another core's (tile_unit.hpp).
-  bool has_tiles = false;
+  double pipes = 0;        ///< the busiest set of vector, transfer, integer or branch pipes
+  double front_end = 0;    ///< macro-operations over the dispatch width, or taken branches
+  std::string busiest;     ///< what `pipes` comes from, e.g. "FP1 FP2"; empty when no pipe is used
+  std::string core;        ///< whose figures these are, e.g. "Zen 4"
+  bool has_tiles = false;  ///< whether there are instructions on tile data
+  /// Whether the core lacks tiles, so that their figures are Granite Rapids' (tile_unit.hpp).
+  bool has_foreign_tiles = false;
 
   double bound() const;
   /// "load", "store", "pipes" or "front end": what bound() comes from.
@@ -51,6 +55,16 @@ struct PortCycles {
 /// `code`, and at an instruction that the model has no cost for.
 Result<PortCycles> port_cycles(const MachineCode& code, const CodeLoop& loop,
                                PortModel model = PortModel::zen4);
+
+/// The port model that the core's row of the tuning table names; Redwood Cove's where that is
+/// Golden Cove's and the CPU says that it is a Granite Rapids (the two cores share a row).
+PortModel port_model_of(Core core, const CpuIdentity& identity);
+
+/// Cycles from the first source of the instruction at that offset to its result, both in registers
+/// of one kind; 0 where the model knows none. Fails (internal) as port_cycles does, and where no
+/// instruction begins.
+Result<double> latency_at(const MachineCode& code, uint32_t offset,
+                          PortModel model = PortModel::zen4);
 
 /// Checks that every instruction belongs to the tier's features: the error (internal) names the
 /// first one that does not, with its offset and what it needs. BMI1, LZCNT and POPCNT count as
@@ -74,6 +88,7 @@ struct ListingOptions {
   /// instructions, the amount of padding, the names of repeated lane operations), so that a change
   /// of the code shows where it is and hardly elsewhere.
   bool compact = false;
+  PortModel model = PortModel::zen4;  ///< whose cycles loops are said to take
 };
 
 /// The annotated listing: the parts of the nest, instructions with the lane operation that they

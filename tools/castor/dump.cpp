@@ -22,7 +22,8 @@ struct DumpOptions {
   const Stage* stage = nullptr;  ///< null: all of them
   std::optional<jit::Tier> tier;
   std::optional<jit::Core> core;
-  std::string page;  ///< file to write one to; empty: stages are printed
+  std::string page;                  ///< file to write one to; empty: stages are printed
+  std::optional<CodeFormat> format;  ///< none: the listing
 };
 
 /// One stage of the lowering.
@@ -37,6 +38,16 @@ constexpr std::array<Stage, 4> stages = {{
     {"lanes", DumpStage::lanes},
     {"asm", DumpStage::assembly},
 }};
+
+constexpr std::array<std::pair<std::string_view, CodeFormat>, 3> formats = {
+    {{"gas", CodeFormat::gas}, {"hex", CodeFormat::hex}, {"mca", CodeFormat::mca}}};
+
+std::optional<CodeFormat> format_named(std::string_view name) {
+  for (const auto& [known, format] : formats) {
+    if (known == name) return format;
+  }
+  return std::nullopt;
+}
 
 std::optional<const Stage*> stage_named(std::string_view name) {
   for (const Stage& stage : stages) {
@@ -80,11 +91,25 @@ Outcome write_page(const DumpOptions& options, std::span<const FunctionPtr> func
   return {};
 }
 
+/// Comments begin with '#', so that what reads the format reads all of it.
+Outcome dump_codes(const std::vector<FunctionPtr>& functions, CodeFormat format,
+                   const jit::Target& target) {
+  for (const FunctionPtr& function : functions) {
+    const Result<std::string> text = dump_code(function, format, target.tier, target.core);
+    if (!text) return failed(text.error());
+    fmt::print("# @{} for {}\n{}", function->name, name_of(target.tier), *text);
+  }
+  return {};
+}
+
 Outcome dump(const DumpOptions& options) {
+  const bool is_asm = options.stage == nullptr || options.stage->stage == DumpStage::assembly;
+  if (options.format && !is_asm) return wrong_use("--format and --mca are of --stage asm");
   const Result<std::vector<FunctionPtr>> functions = load_functions(options.file, options.function);
   if (!functions) return failed(functions.error());
   const jit::Target target = target_of(options);
   if (!options.page.empty()) return write_page(options, *functions, target);
+  if (options.format) return dump_codes(*functions, *options.format, target);
   for (const FunctionPtr& function : *functions) {
     for (const Stage& stage : stages) {
       if (options.stage != nullptr && options.stage != &stage) continue;
@@ -112,6 +137,12 @@ void add_dump(CLI::App& app, Action& action) {
   command->add_option("--func", options->function, "print one function only")->type_name("NAME");
   add_isa_option(*command, options->tier);
   add_core_option(*command, options->core);
+  add_named_option<CodeFormat>(*command, "--format", options->format, format_named, "format",
+                               "gas, hex or mca",
+                               "print machine code alone, for other tools: gas, hex or mca");
+  command->add_flag_callback(
+      "--mca", [options] { options->format = CodeFormat::mca; },
+      "print machine code alone, for llvm-mca, with a region for each loop");
   command->footer("Any tier can be printed, also one that this machine cannot run.");
   command->callback([options, &action] { action = [options] { return dump(*options); }; });
 }

@@ -20,11 +20,21 @@ CASTOR_API Result<std::string> listing(const BoundKernel& kernel);
 /// annotated listing of the machine code.
 enum class DumpStage : uint8_t { ir, nest, lanes, assembly };
 
-/// One stage of the function's lowering as text, as `castor dump` prints it, for dense tensors. Any
-/// tier will do, also one that this machine cannot run. Fails (unsupported) where no nest can be
+/// One stage of the function's lowering as text, as `castor dump` prints it, for dense tensors. The
+/// cycles of loops are those of the core's port model (of the generic core: Zen 4's). Any tier will do, also one that this machine cannot run. Fails (unsupported) where no nest can be
 /// planned. Thread safe.
 CASTOR_API Result<std::string> dump(const FunctionPtr& function, DumpStage stage, Tier tier,
                                     Core core = Core::generic);
+
+/// Machine code for other tools: text that GNU as and LLVM's assembler read, its constants
+/// included; all bytes as hexadecimal digits; text that llvm-mca reads, with a region for each
+/// loop.
+enum class CodeFormat : uint8_t { gas, hex, mca };
+
+/// The code of every nest, as dump() shows it, in that format. Lines that begin with '#' are
+/// comments. Fails as dump() does. Thread safe.
+CASTOR_API Result<std::string> dump_code(const FunctionPtr& function, CodeFormat format, Tier tier,
+                                         Core core = Core::generic);
 
 /// For ObserveOptions::listing: the annotated listing that `castor dump --stage asm` prints, with
 /// the operation that each instruction comes from, the cycles of loops, and the constants. Never
