@@ -10,7 +10,7 @@
 #include "bench/options.hpp"
 #include "bench/reporters.hpp"
 #include "bench/start.hpp"
-#include "jit/core/core_tuning.hpp"
+#include "jit/listing/listing.hpp"
 
 namespace castor::bench {
 
@@ -24,7 +24,7 @@ void describe(const Session& session) {
   const jit::Core core = choice->core;
   benchmark::AddCustomContext("castor_core", fmt::format("{} ({})", name_of(core), choice->reason));
   benchmark::AddCustomContext("castor_port_model",
-                              std::string(name_of(jit::tuning_of(core).port_model)));
+                              std::string(name_of(jit::port_model_of(core, jit::host().identity))));
   benchmark::AddCustomContext("castor_cpu", jit::host().cpu);
   benchmark::AddCustomContext("castor_clock_ghz", fmt::format("{:.3f}", session.clock().measure()));
 }

@@ -64,7 +64,8 @@ Result<PortBound> port_bound(const BoundKernel& kernel) {
     return Error{ErrorCode::internal, "the code has no loop, expected a main loop"};
   }
   const jit::Target& target = detail::StateAccess::of(kernel).kernel->compiled->target;
-  const Result<jit::PortCycles> cycles = jit::port_cycles(*code, *loop, target.tuning().port_model);
+  const Result<jit::PortCycles> cycles =
+      jit::port_cycles(*code, *loop, jit::port_model_of(target.core, jit::host().identity));
   if (!cycles) return cycles.error();
   PortBound bound;
   bound.elements = loop->elements;

@@ -25,9 +25,9 @@ constexpr EventCycles cycles_of(std::initializer_list<EventRow> rows, EventCycle
 }
 
 // clang-format off
-/// Of golden_cove, and of the cores that were not swept. Fitted by tools/fit-convolution-costs to
-/// bench/data/sweep-granite-rapids-fit.csv and to other tiers, but for what decides register tiles,
-/// which measurements of single layers decided.
+/// Of golden_cove, and of the cores that were not swept. Fitted by
+/// tools/fit-convolution-costs to bench/data/sweep-granite-rapids-fit.csv and to other tiers, but
+/// for what decides register tiles, which measurements of single layers decided.
 constexpr ConvolutionCosts fitted_costs = {
     .cycles = cycles_of({
         {cache_block, 326},
@@ -110,8 +110,8 @@ constexpr ConvolutionCosts zen4_costs = {
 constexpr std::array<CoreTuning, core_count> table = {{
     {.core = Core::generic, .convolution = fitted_costs},
     {.core = Core::zen4, .convolution = zen4_costs},
-    {.core = Core::zen5, .convolution = fitted_costs},
-    {.core = Core::golden_cove, .convolution = fitted_costs},
+    {.core = Core::zen5, .port_model = PortModel::zen5, .convolution = fitted_costs},
+    {.core = Core::golden_cove, .port_model = PortModel::golden_cove, .convolution = fitted_costs},
 }};
 
 constexpr bool is_sorted_by_core() {
@@ -122,7 +122,8 @@ constexpr bool is_sorted_by_core() {
 }
 static_assert(is_sorted_by_core());
 
-constexpr std::array<std::string_view, 1> port_models = {"zen4"};
+constexpr std::array<std::string_view, port_model_count> port_models = {
+    "zen4", "zen5", "golden_cove", "redwood_cove"};
 
 }  // namespace
 

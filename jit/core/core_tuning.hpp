@@ -19,7 +19,8 @@
 namespace castor::jit {
 
 /// Microarchitectures that the port model (jit/listing/port_model.hpp) has figures for.
-enum class PortModel : uint8_t { zen4 };
+enum class PortModel : uint8_t { zen4, zen5, golden_cove, redwood_cove };
+inline constexpr size_t port_model_count = 4;
 /// "zen4"; "unknown" of a number that is none.
 std::string_view name_of(PortModel model);
 

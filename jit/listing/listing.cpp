@@ -146,13 +146,13 @@ void Writer::loop_begins(uint32_t offset) {
 }
 
 void Writer::loop_cycles(const CodeLoop& loop) {
-  const auto cycles = port_cycles(program_, code_, loop);
+  const auto cycles = port_cycles(program_, code_, loop, options_.model);
   if (!cycles) return line(fmt::format(";      no cycles: {}", cycles.error().message));
   line(fmt::format(
-      ";      {:.2f} cycles (Zen 4{}, L1) by {}: load {:.2f}, store {:.2f}, pipes {:.2f}"
+      ";      {:.2f} cycles ({}{}, L1) by {}: load {:.2f}, store {:.2f}, pipes {:.2f}"
       "{}, front end {:.2f}",
-      cycles->bound(), cycles->has_tiles ? " with Granite Rapids' tiles" : "", cycles->limited_by(),
-      cycles->load, cycles->store, cycles->pipes,
+      cycles->bound(), cycles->core, cycles->has_foreign_tiles ? " with Granite Rapids' tiles" : "",
+      cycles->limited_by(), cycles->load, cycles->store, cycles->pipes,
       cycles->busiest.empty() ? "" : fmt::format(" ({})", cycles->busiest), cycles->front_end));
   if (loop.store_bytes == 0 || loop.elements == 0) return;
   line(fmt::format(";      {:.2f} cycles per 64 B written, {:.3f} per element",

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ir/support/guarded.hpp"
+#include "jit/core/core_tuning.hpp"
 #include "jit/dump/dump.hpp"
 #include "jit/listing/listing.hpp"
 #include "runtime/bind/bound_state.hpp"
@@ -104,7 +105,8 @@ class Writer {
   }
 
   Status append(const jit::MachineCode& code) {
-    const Result<std::string> lines = jit::listing(code);
+    const Result<std::string> lines =
+        jit::listing(code, {.model = bound_.target.tuning().port_model});
     if (!lines) return lines.error();
     text_ += *lines;
     return {};

@@ -120,7 +120,7 @@ def check_machine_file(report, results, folder):
         text = file.read()
     with open(results, encoding="utf-8") as file:
         context = json.load(file)["context"]
-    for part in (f"| CPU | {context['castor_cpu']} |", "| caches | ", ", port model: zen4 |",
+    for part in (f"| CPU | {context['castor_cpu']} |", "| caches | ", f", port model: {context['castor_port_model']} |",
                  "| tier | avx2 |",
                  "commit 0123abc |", f"| date | {context['date'][:10]} |",
                  "`castor-bench --benchmark_filter=a\\|b`", "## Conversions", "mobilenet_7_1x1"):

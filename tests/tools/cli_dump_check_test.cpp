@@ -66,6 +66,47 @@ TEST_F(Cli, DumpShowsTheCanonicalFormWhereItDiffers) {
   EXPECT_EQ(shorter.out.find("// canonicalised:"), std::string::npos);
 }
 
+TEST_F(Cli, DumpWritesCodeForOtherTools) {
+  const std::string text = write("f.castor", to_f16_text);
+  const auto dump = [&](const std::string& option, const std::string& value) {
+    std::vector<std::string> arguments = {"dump", text, "--isa", "avx2", option};
+    if (!value.empty()) arguments.push_back(value);
+    const CommandResult result = castor(arguments);
+    expect_success(result);
+    return result.out;
+  };
+  const std::string mca = dump("--mca", "");
+  EXPECT_EQ(mca, dump("--format", "mca"));
+  EXPECT_TRUE(mca.starts_with("# @to_f16 for avx2\n# nest0\n")) << mca;
+  for (const char* line : {"  .intel_syntax noprefix\n", "# LLVM-MCA-BEGIN nest0_main_loop_",
+                           "# LLVM-MCA-END nest0_main_loop_", "  jle nest0_L0\n"}) {
+    expect_contains(mca, line);
+  }
+  for (const char* line : {"  .globl nest0\n", "nest0_pool:\n", "[rip+nest0_pool+0x"}) {
+    expect_contains(dump("--format", "gas"), line);
+  }
+  expect_contains(dump("--format", "hex"), "# nest0\nf3 0f 1e fa ");  // endbr64
+  expect_one_line(castor({"dump", text, "--format", "elf"}), 2,
+                  "unknown format 'elf', expected gas, hex or mca");
+  expect_one_line(castor({"dump", text, "--stage", "ir", "--mca"}), 2,
+                  "--format and --mca are of --stage asm");
+}
+
+TEST_F(Cli, DumpWeighsLoopsByTheCoresPortModel) {
+  const std::string text = write("f.castor", to_f16_text);
+  for (const auto& [core, name] : {
+           std::pair{"generic", "Zen 4"},
+           {"zen4", "Zen 4"},
+           {"zen5", "Zen 5"},
+           {"golden_cove", "Golden Cove"},
+       }) {
+    const CommandResult result =
+        castor({"dump", text, "--stage", "asm", "--isa", "avx2", "--core", core});
+    expect_success(result);
+    expect_contains(result.out, std::string(" cycles (") + name + ", L1) by ");
+  }
+}
+
 TEST_F(Cli, CheckComparesEveryFunctionOnEveryTier) {
   const std::string text =
       write("f.castor", to_f16_text +

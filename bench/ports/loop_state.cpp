@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/ports/loop_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace castor::bench {
+
+namespace {
+
+using jit::DecodedInstruction;
+
+constexpr int general_registers = 16;
+const int rsp_number = ZydisRegisterGetId(ZYDIS_REGISTER_RSP);
+const int rsi_number = ZydisRegisterGetId(ZYDIS_REGISTER_RSI);
+constexpr LoopSource constants = {.reg = -1};  // an address in the pool, which is known
+
+/// The number of a general register of any width; nothing for other registers.
+std::optional<int> general_register(ZydisRegister reg) {
+  switch (ZydisRegisterGetClass(reg)) {
+    case ZYDIS_REGCLASS_GPR8:
+    case ZYDIS_REGCLASS_GPR16:
+    case ZYDIS_REGCLASS_GPR32:
+    case ZYDIS_REGCLASS_GPR64:
+      return ZydisRegisterGetId(ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg));
+    default: return std::nullopt;
+  }
+}
+
+bool is_register(const ZydisDecodedOperand& operand) {
+  return operand.type == ZYDIS_OPERAND_TYPE_REGISTER;
+}
+bool is_memory(const ZydisDecodedOperand& operand) {
+  return operand.type == ZYDIS_OPERAND_TYPE_MEMORY;
+}
+
+/// Follows the values of general registers as sums of what the loop found when it began.
+class Reader {
+ public:
+  Reader() {
+    for (int i = 0; i < general_registers; ++i) values_[i] = {{.reg = i}};
+    needs_.pointers.insert({.reg = rsp_number});
+  }
+  Status read(const DecodedInstruction& decoded);
+  Status read_end(std::span<const DecodedInstruction> body);
+  LoopNeeds take() { return std::move(needs_); }
+
+ private:
+  /// Empty: a number.
+  using Sum = std::vector<LoopSource>;  ///< a slot, else what comes last, is the likely pointer
+
+  Status need_pointer(const DecodedInstruction& decoded, ZydisRegister base);
+  Sum sum_of(const ZydisDecodedOperand& operand);
+  std::optional<LoopSource> slot_of(const ZydisDecodedOperand& memory) const;
+  void write(const DecodedInstruction& decoded);
+  void count_step(const DecodedInstruction& decoded);
+  Sum& value(ZydisRegister reg) { return values_[static_cast<size_t>(*general_register(reg))]; }
+
+  std::array<Sum, general_registers> values_;
+  LoopNeeds needs_;
+};
+
+Status Reader::need_pointer(const DecodedInstruction& decoded, ZydisRegister base) {
+  const auto number = general_register(base);
+  if (!number) return {};  // relative to rip, or an address that is a number
+  const Sum& sum = values_[static_cast<size_t>(*number)];
+  for (const LoopSource& source : sum) {
+    if (source == constants || needs_.pointers.contains(source)) return {};
+  }
+  if (sum.empty()) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("the address that {} uses at {:#x} is computed", decoded.mnemonic(),
+                             decoded.offset)};
+  }
+  const auto slot =
+      std::ranges::find_if(sum, [](const LoopSource& each) { return each.slot.has_value(); });
+  needs_.pointers.insert(slot != sum.end() ? *slot : sum.back());
+  return {};
+}
+
+/// A slot whose address does not change within the loop: no index, a register as it was found.
+std::optional<LoopSource> Reader::slot_of(const ZydisDecodedOperand& memory) const {
+  const auto base = general_register(memory.mem.base);
+  if (!base || memory.mem.index != ZYDIS_REGISTER_NONE || memory.size != 64) return std::nullopt;
+  const Sum& sum = values_[static_cast<size_t>(*base)];
+  if (sum.size() != 1 || sum[0].slot) return std::nullopt;
+  return LoopSource{.reg = sum[0].reg, .slot = memory.mem.disp.value};
+}
+
+Reader::Sum Reader::sum_of(const ZydisDecodedOperand& operand) {
+  if (is_register(operand)) {
+    return general_register(operand.reg.value) ? value(operand.reg.value) : Sum();
+  }
+  if (!is_memory(operand)) return {};
+  const auto slot = slot_of(operand);
+  if (!slot) return {};
+  needs_.sources.insert(*slot);
+  return {*slot};
+}
+
+void Reader::write(const DecodedInstruction& decoded) {
+  const auto operands = decoded.written_operands();
+  if (operands.empty() || !is_register(operands[0])) return;
+  if (!general_register(operands[0].reg.value)) return;
+  if ((operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) return;
+  Sum& result = value(operands[0].reg.value);
+  switch (decoded.instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_MOV: result = sum_of(operands[1]); return;
+    case ZYDIS_MNEMONIC_ADD: {
+      const Sum added = sum_of(operands[1]);
+      result.insert(result.end(), added.begin(), added.end());
+      return;
+    }
+    case ZYDIS_MNEMONIC_SUB:
+    case ZYDIS_MNEMONIC_INC:
+    case ZYDIS_MNEMONIC_DEC: return;
+    case ZYDIS_MNEMONIC_LEA: {
+      const auto& memory = operands[1].mem;
+      Sum made;
+      if (memory.base == ZYDIS_REGISTER_RIP) made.push_back(constants);
+      for (const ZydisRegister reg : {memory.index, memory.base}) {
+        if (!general_register(reg)) continue;
+        const Sum& part = value(reg);
+        made.insert(made.end(), part.begin(), part.end());
+      }
+      result = made;
+      return;
+    }
+    default: result.clear();
+  }
+}
+
+void Reader::count_step(const DecodedInstruction& decoded) {
+  const auto operands = decoded.written_operands();
+  if (operands.empty() || !is_register(operands[0])) return;
+  if (general_register(operands[0].reg.value) != rsi_number) return;
+  const auto mnemonic = decoded.instruction.mnemonic;
+  if (mnemonic == ZYDIS_MNEMONIC_INC) needs_.step += 1;
+  if (mnemonic == ZYDIS_MNEMONIC_ADD && operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+    needs_.step += operands[1].imm.value.s;
+  }
+}
+
+Status Reader::read(const DecodedInstruction& decoded) {
+  if (decoded.mnemonic().starts_with("vmovnt")) {
+    return Error{ErrorCode::unsupported, fmt::format("{} at {:#x} stores past the caches",
+                                                     decoded.mnemonic(), decoded.offset)};
+  }
+  count_step(decoded);
+  for (const ZydisDecodedOperand& operand : decoded.written_operands()) {
+    if (!touches_memory(decoded, operand)) continue;
+    if (Status status = need_pointer(decoded, operand.mem.base); !status) return status;
+    sum_of(operand);
+  }
+  write(decoded);
+  return {};
+}
+
+Error unknown_end(const DecodedInstruction& last) {
+  return {ErrorCode::unsupported,
+          fmt::format("the loop ends with {} at {:#x}, expected a count in rsi", last.mnemonic(),
+                      last.offset)};
+}
+
+Status Reader::read_end(std::span<const DecodedInstruction> body) {
+  const DecodedInstruction& last = body.back();
+  if (body.size() < 2 || needs_.step == 0) return unknown_end(last);
+  const DecodedInstruction& test = body[body.size() - 2];
+  const auto operands = test.written_operands();
+  const bool of_rsi = !operands.empty() && is_register(operands[0]) &&
+                      general_register(operands[0].reg.value) == rsi_number;
+  const auto branch = last.instruction.mnemonic;
+  const auto mnemonic = test.instruction.mnemonic;
+  if (of_rsi && mnemonic == ZYDIS_MNEMONIC_ADD && branch == ZYDIS_MNEMONIC_JNZ) return {};
+  if (!of_rsi || mnemonic != ZYDIS_MNEMONIC_CMP) return unknown_end(last);
+  if (branch != ZYDIS_MNEMONIC_JL && branch != ZYDIS_MNEMONIC_JLE) return unknown_end(last);
+  const Sum limit = sum_of(operands[1]);
+  if (limit.size() != 1 || needs_.pointers.contains(limit[0])) return unknown_end(last);
+  needs_.limit = limit[0];
+  needs_.limit_is_included = branch == ZYDIS_MNEMONIC_JLE;
+  return {};
+}
+
+}  // namespace
+
+Result<LoopNeeds> loop_needs(std::span<const DecodedInstruction> body) {
+  if (body.empty()) return Error{ErrorCode::unsupported, "the loop is empty"};
+  Reader reader;
+  for (const DecodedInstruction& decoded : body) {
+    if (Status status = reader.read(decoded); !status) return status.error();
+  }
+  if (Status status = reader.read_end(body); !status) return status.error();
+  return reader.take();
+}
+
+}  // namespace castor::bench

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// With which registers and memory a loop of generated code can be run on its own.
+#pragma once
+
+#include <Zydis/Zydis.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "ir/support/result.hpp"
+#include "jit/code.hpp"
+#include "jit/listing/decoder.hpp"
+
+namespace castor::bench {
+
+/// What the loop finds when it begins: a general register (ZydisRegisterGetId), or eight bytes of
+/// memory at a distance from what a register holds.
+struct LoopSource {
+  int reg = 0;
+  std::optional<int64_t> slot{};  ///< none: the register itself
+  friend auto operator<=>(const LoopSource&, const LoopSource&) = default;
+};
+
+/// What a loop needs to run. A loop counts in rsi: it ends where `cmp rsi, limit` says so, or where
+/// `add rsi, step` gives 0.
+struct LoopNeeds {
+  std::set<LoopSource> sources;     ///< all that are read before they are written
+  std::set<LoopSource> pointers;    ///< those sources that addresses are made of
+  std::optional<LoopSource> limit;  ///< none: the loop counts to 0
+  bool limit_is_included = false;   ///< jle: an iteration begins with rsi equal to the limit
+  int64_t step = 0;                 ///< what an iteration adds to rsi
+};
+
+/// Reads the loop as a list: branches but the last are not taken, so inner loops run once. Fails
+/// (unsupported) where an address is made of something that is neither of these, where the loop
+/// ends otherwise, and where it stores past the caches.
+Result<LoopNeeds> loop_needs(std::span<const jit::DecodedInstruction> body);
+
+}  // namespace castor::bench

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The port model of this machine's core against cycles measured on it, on loops of the golden
+// listings: the short form. The whole table is made by castor_golden_loops (bench/README.md).
+#include "tests/support/golden_loops.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "bench/ports/loop_replay.hpp"
+#include "tests/support/long_form.hpp"
+
+namespace castor::test {
+namespace {
+
+/// The model of this machine's core; nothing where it has none of its own.
+std::optional<jit::PortModel> host_model() {
+  const jit::Core core = jit::choose_core(jit::host().identity).core;
+  if (core == jit::Core::generic) return std::nullopt;
+  return jit::port_model_of(core, jit::host().identity);
+}
+
+struct MeasuredLoop {
+  std::string name;
+  double bound = 0;
+  double cycles = 0;
+};
+
+/// Measures every nth of the main loops and k steps that the machine runs itself.
+std::vector<MeasuredLoop> measured_loops(jit::PortModel model, size_t every_nth) {
+  std::vector<MeasuredLoop> measured;
+  const auto all = golden_loops();
+  EXPECT_TRUE(all.ok()) << (all ? "" : all.error().to_string());
+  if (!all) return measured;
+  const bench::CoreClock clock;
+  size_t count = 0;
+  for (const GoldenLoops& loops : *all) {
+    for (const GoldenLoop& each : loops.loops) {
+      const auto& cycles = each.cycles[static_cast<size_t>(model)];
+      const bool runs = jit::host().runs(each.tier) && !jit::host().emulates(each.tier);
+      if (each.loop.name == "tail" || !cycles || !runs || count++ % every_nth != 0) continue;
+      const auto replay = bench::LoopReplay::prepare(loops.codes[each.nest], each.loop);
+      if (!replay) {
+        EXPECT_EQ(replay.error().code, ErrorCode::unsupported)
+            << each.listing << ": " << replay.error().message;
+        continue;
+      }
+      measured.push_back({fmt::format("{} {}", each.listing, each.loop.name), cycles->bound(),
+                          (*replay)->measure(clock, 5e6)});
+    }
+  }
+  return measured;
+}
+
+/// A bound that is above what is measured is wrong. What is measured may be far above the bound
+/// where loops wait for results, or where another process has the core; but not of most loops.
+TEST(GoldenLoops, TakeNoFewerCyclesThanTheModelOfThisCoreSays) {
+  const auto model = host_model();
+  if (!model) GTEST_SKIP() << "this core has no port model of its own";
+  const std::vector<MeasuredLoop> loops = measured_loops(*model, long_form() ? 1 : 3);
+  ASSERT_GE(loops.size(), 20u);
+  std::vector<double> fractions;
+  for (const MeasuredLoop& loop : loops) {
+    EXPECT_GT(loop.cycles, 0.9 * loop.bound) << loop.name << ": the bound is " << loop.bound;
+    fractions.push_back(loop.bound / loop.cycles);
+  }
+  std::ranges::sort(fractions);
+  EXPECT_GT(fractions[fractions.size() / 2], 0.75) << "half of the loops take longer";
+}
+
+}  // namespace
+}  // namespace castor::test
