@@ -104,7 +104,7 @@ struct StepRunner {
         add_time(step, timer);
     }
   }
-  /// Of blocks of rows, their own steps take the times.
+  /// The steps of blocks of rows take their times themselves.
   [[gnu::noinline, gnu::cold]] static void add_time(const detail::Step& step,
                                                     const detail::WorkTimer& timer) {
     if (std::holds_alternative<detail::RowBlockStep>(step)) return;

@@ -49,12 +49,13 @@ struct BlockTuning {
 struct DenseTuning {
   int max_channel_vectors = 6;   ///< vectors of output channels in a register tile
   double max_run_growth = 1.25;  ///< k groups of runs along input rows, relative to packed planes
-  int64_t max_prefetched_k_steps = 8;  ///< outputs are prefetched by kernels of at most so many
+  int64_t max_prefetched_k_steps = 8;  ///< outputs are prefetched by kernels of at most this number
   double min_split_gain = 0.5;     ///< a plane per tap must fill less than this part of the others
   double oversized_factor = 1000;  ///< weight of packed values in planes larger than their L2 share
   double l1_planes_share = 0.75;   ///< planes of this part of L1 stay there between k steps
   double min_partial_tile = 0.4;   ///< cost of the last channel tile, at least, relative to others
-  int64_t max_dead_lanes = 16;  ///< rows are padded to whole vectors if 1 of so many lanes is dead
+  int64_t max_dead_lanes =
+      16;  ///< rows are padded to whole vectors if 1 lane of this number is dead
   /// Vectors of a row group that is stored before the next one's peeled k steps. A core takes up
   /// about a dozen stores whose data are still to be computed (Golden Cove).
   int stored_group_vectors = 8;

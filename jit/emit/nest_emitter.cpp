@@ -285,7 +285,7 @@ void NestEmitter::emit_table_blocks() {
   emit_table_blocks(1);
 }
 
-/// That many blocks at a time, as long as there are as many: each block's table, then its elements.
+/// A loop of `blocks` at a time while enough are left: each block's table, then its elements.
 void NestEmitter::emit_table_blocks(int blocks) {
   const Section loop = code_.section(CodeSection::main_loop);
   const int elements = blocks * plan_.table_block;

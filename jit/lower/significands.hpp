@@ -23,7 +23,7 @@ class Significands {
 
   /// Whether a float type holds every number of the value that is not beyond its largest.
   bool fits(ValueId value, ElementType type) const;
-  /// The same of every number that is not below the type's normal ones either.
+  /// Whether it holds every number that is not below its normal ones either.
   bool fits_normal(ValueId value, ElementType type) const;
 
  private:

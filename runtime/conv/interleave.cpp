@@ -80,14 +80,14 @@ CASTOR_AVX2 void interleave_vectors(const KGroupSource& from, const KGroupSpec& 
   const int64_t count = rows.count;
   for (int64_t row = 0; row < rows.rows; ++row) {
     // As below: no address beyond the last row is computed.
-    const int64_t behind = row * from.row_step;
+    const int64_t row_offset = row * from.row_step;
     uint32_t* const to = rows.first + row * rows.step;
     for (int64_t i = 0; i < count; i += at_once) {
       const int64_t k_group = std::min(i, count - at_once);
       Vector bytes = {};
       for (size_t j = 0; j < sources; ++j) {
-        bytes |=
-            bytes_at(indices[j], load<Vector>(first[j] + behind + k_group * from.step, from.step));
+        bytes |= bytes_at(indices[j],
+                          load<Vector>(first[j] + row_offset + k_group * from.step, from.step));
       }
       bytes = i16_less(bytes ^ sign_flips, zeros);
       std::memcpy(to + k_group, &bytes, sizeof(bytes));

@@ -379,9 +379,9 @@ class RowCopier : InputBlock {
     const int64_t begin = place_.column * axis.stride - axis.pad_begin;
     const int64_t first = std::clamp<int64_t>(-begin, 0, columns);
     const int64_t end = std::clamp<int64_t>(axis.input - begin, first, columns);
-    const auto pad = [&](int64_t from, int64_t behind) {
+    const auto pad = [&](int64_t from, int64_t end_of_pad) {
       std::memset(to + from * rows_.column_bytes, pad_,
-                  static_cast<size_t>((behind - from) * rows_.column_bytes));
+                  static_cast<size_t>((end_of_pad - from) * rows_.column_bytes));
     };
     if (row == nullptr) return pad(0, columns);
     pad(0, first);

@@ -35,10 +35,10 @@ function colour_of(name, colours) {
 }
 
 function candidate_row(candidate, first, colours) {
-  const share = (cycles) => 100 * cycles / Math.min(first.slowest, max_times * first.cycles);
+  const width = (cycles) => 100 * cycles / Math.min(first.slowest, max_times * first.cycles);
   const parts = candidate.parts.map(([name, meaning, count, cycles]) => element('span', {
     class: colour_of(name, colours),
-    style: `width:${share(cycles).toFixed(2)}%`,
+    style: `width:${width(cycles).toFixed(2)}%`,
     title: `${name}: ${meaning}; ${number_text(count)} of them, ${number_text(cycles)} cycles`,
   }));
   const times = candidate.cycles / first.cycles;

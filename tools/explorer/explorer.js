@@ -132,29 +132,29 @@
 
   /** Lines of code that are made at once: the first are shown before the others are made. */
   const first_lines = 1200;
-  let rest_of_code = null;
+  let later_code = null;
 
   function append_code(count) {
     const made = [];
     while (made.length < count) {
-      const {value, done} = rest_of_code.next();
-      if (done) { rest_of_code = null; break; }
+      const {value, done} = later_code.next();
+      if (done) { later_code = null; break; }
       made.push(value);
       if (value.classList.contains('line')) know(value);
     }
     by_id('pane-code-lines').append(...made);
-    document.body.dataset.complete = String(rest_of_code === null);
+    document.body.dataset.complete = String(later_code === null);
   }
 
   function append_all_code() {
-    if (rest_of_code !== null) append_code(Infinity);
+    if (later_code !== null) append_code(Infinity);
   }
 
   function append_later(code) {
     setTimeout(() => {
-      if (rest_of_code !== code) return;  // another tier, or all is there
+      if (later_code !== code) return;  // another tier, or all is there
       append_code(2 * first_lines);
-      if (rest_of_code !== null) append_later(code);
+      if (later_code !== null) append_later(code);
     });
   }
 
@@ -166,9 +166,9 @@
       pane('pane-code', 'Machine code', ''));
     lines_of_key = new Map();
     document.querySelectorAll('.line').forEach(know);
-    rest_of_code = all_code_lines(codes, model.sections);
+    later_code = all_code_lines(codes, model.sections);
     append_code(first_lines);
-    if (rest_of_code !== null) append_later(rest_of_code);
+    if (later_code !== null) append_later(later_code);
     const convolution = by_id('convolution');
     const views = tier.nests.flatMap((nest, index) => nest.convolution ? [convolution_view(nest, index)] : []);
     convolution.replaceChildren(...views);

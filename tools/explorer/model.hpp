@@ -24,7 +24,7 @@ inline constexpr Index none = -1;
 /// Where instructions come from.
 struct Origin {
   jit::CodeSection section = jit::CodeSection::none;
-  int32_t number = none;   ///< of the section
+  int32_t number = none;   ///< within the section
   Index lane = none;       ///< in `Code::lanes`
   Index operation = none;  ///< in `Function::operations`
 };

@@ -90,9 +90,9 @@ function loop_bars(cycles) {
   const rows = [['load', cycles.load], ['store', cycles.store], ['pipes', cycles.pipes], ['front end', cycles.frontEnd]];
   return element('div', {class: 'bars'}, ...rows.map(([name, value]) => {
     const holds = name === cycles.limit;
-    const share = cycles.bound > 0 ? 100 * value / cycles.bound : 0;
+    const width = cycles.bound > 0 ? 100 * value / cycles.bound : 0;
     return element('div', {class: holds ? 'bar holds' : 'bar'}, element('span', {class: 'bar-name'}, name),
-      element('span', {class: 'bar-track'}, element('span', {class: 'bar-fill', style: `width:${share.toFixed(1)}%`})),
+      element('span', {class: 'bar-track'}, element('span', {class: 'bar-fill', style: `width:${width.toFixed(1)}%`})),
       element('span', {class: 'bar-value'}, value.toFixed(2)));
   }));
 }

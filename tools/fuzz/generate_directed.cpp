@@ -221,8 +221,8 @@ class DirectedProgram : ProgramMaker {
     asked.offset = random_.below(9);
   }
 
-  /// Small codes in at least so many rows, and for each row a scale and a zero point.
-  void make_code_table(int64_t least_rows, int64_t columns) {
+  /// Small codes in at least `min_rows` rows, and for each row a scale and a zero point.
+  void make_code_table(int64_t min_rows, int64_t columns) {
     constexpr std::array codes = {ElementType::u1,  ElementType::u2,          ElementType::u4,
                                   ElementType::i2,  ElementType::i4,          ElementType::f4e2m1,
                                   ElementType::nf4, ElementType::u2_msb_first};
@@ -230,7 +230,7 @@ class DirectedProgram : ProgramMaker {
                                     ElementType::i16, ElementType::u32};
     constexpr std::array ops = {OpKind::add, OpKind::sub, OpKind::mul, OpKind::min, OpKind::div};
     const ElementType to = random_.pick(results);
-    const int64_t rows = least_rows + random_.between(0, 8);
+    const int64_t rows = min_rows + random_.between(0, 8);
     add(random_.pick(codes), {rows, columns});
     add(to, {rows, 1});
     add(to, {rows, 1});

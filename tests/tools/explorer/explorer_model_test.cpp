@@ -79,7 +79,7 @@ TEST(ExplorerModel, HasOriginsForEveryInstruction) {
   }
 }
 
-/// Of the golden listings, all that are codes.
+/// Every golden listing of a function can be shown.
 TEST(ExplorerModel, TakesEveryGoldenKernel) {
   for (const auto& file : listing_files()) {
     const auto kernel = read_golden_kernel(text_of_file(file));
