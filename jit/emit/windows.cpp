@@ -10,12 +10,22 @@
 
 namespace castor::jit {
 
+/// The stack is aligned to 16 bytes only, and a Zen 5 does not forward a store of 64 bytes across
+/// cache lines to the loads that take its parts: a window of two halves takes 1.1 instead of 5 ns.
+void Windows::emit_store_codes(const WindowOperand& at, const Xbyak::Xmm& codes) const {
+  Assembler& code = emitter_.code();
+  constexpr int half = 32;
+  if (vector_bytes() == half) return code.vmovups(in_window(at), codes);
+  code.vmovups(in_window(at), Xbyak::Ymm(codes.getIdx()));
+  code.vextracti64x4(in_window(at, half), Xbyak::Zmm(codes.getIdx()), 1);
+}
+
 void Windows::emit_fill_whole(const WindowOperand& at, const BitUnpacker& unpacker,
                               const Xbyak::Address& packed) const {
   const OwnedVector vector = emitter_.scratch();
   const Xmm codes = vector.as(vector_bytes() * 8);
   unpacker.emit_unpack(emitter_, packed, codes);
-  emitter_.code().vmovups(in_window(at), codes);
+  emit_store_codes(at, codes);
 }
 
 void Windows::emit_drain_whole(const WindowOperand& at, const BitPacker& packer,
@@ -79,7 +89,7 @@ void Windows::emit_fill(const WindowOperand& at, const BitUnpacker& unpacker) co
   code.bzhi(gpr::scratch, gpr::scratch, gpr::counter);
   code.kmovq(bytes.get(), gpr::scratch);
   unpacker.emit_unpack_masked(emitter_, code.ptr[gpr::cursor], bytes.get(), codes);
-  code.vmovups(in_window(at), codes);
+  emit_store_codes(at, codes);
 }
 
 /// Codes within one byte need no loop.

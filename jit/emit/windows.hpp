@@ -56,6 +56,7 @@ class Windows {
   Xbyak::Address in_window(const WindowOperand& at, int offset = 0) const {
     return emitter_.code().ptr[gpr::stack + window(at) + offset];
   }
+  void emit_store_codes(const WindowOperand& at, const Xbyak::Xmm& codes) const;
   void emit_copy_one_of_a_byte(const WindowOperand& at) const;
   void emit_locate_bytes(const WindowOperand& at) const;
   void emit_count_bytes(const WindowOperand& at) const;
