@@ -21,8 +21,9 @@ CASTOR_API Result<std::string> listing(const BoundKernel& kernel);
 enum class DumpStage : uint8_t { ir, nest, lanes, assembly };
 
 /// One stage of the function's lowering as text, as `castor dump` prints it, for dense tensors. The
-/// cycles of loops are those of the core's port model (of the generic core: Zen 4's). Any tier will do, also one that this machine cannot run. Fails (unsupported) where no nest can be
-/// planned. Thread safe.
+/// cycles of loops are those of the core's port model (of the generic core: Zen 4's). Any tier will
+/// do, also one that this machine cannot run. Fails (unsupported) where no nest can be planned.
+/// Thread safe.
 CASTOR_API Result<std::string> dump(const FunctionPtr& function, DumpStage stage, Tier tier,
                                     Core core = Core::generic);
 
