@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <random>
 
@@ -163,6 +164,9 @@ Status LoopReplay::try_in_child() const {
   int status = 0;
   waitpid(child, &status, 0);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV) {
+    return Error{ErrorCode::unsupported, "the loop alone takes addresses that memory holds"};
+  }
   return Error{ErrorCode::internal, fmt::format("the loop alone ends with signal {}",
                                                 WIFSIGNALED(status) ? WTERMSIG(status) : 0)};
 }

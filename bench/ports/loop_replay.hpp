@@ -21,7 +21,9 @@ namespace castor::bench {
 /// loop's alone (as LoopSlope has it).
 class LoopReplay {
  public:
-  /// Fails where loop_needs does, and (internal) where a first call, in a child process, dies.
+  /// Fails where loop_needs does, (unsupported) where the loop takes addresses from memory, so that
+  /// a first call, in a child process, accesses what is not there, and (internal) where that call
+  /// ends otherwise.
   static Result<std::unique_ptr<LoopReplay>> prepare(const jit::MachineCode& code,
                                                      const jit::CodeLoop& loop);
 
