@@ -31,13 +31,14 @@ void name_label(std::string& text, std::string_view name) {
 }
 
 /// Zydis's text as assemblers have it: rounding is an operand of its own, constants are found from
-/// rip by a symbol.
+/// rip by a symbol. GNU as 2.40 takes no size for tile configurations.
 std::string assembler_text(const ListedInstruction& listed, std::string_view name) {
   std::string text = listed.text;
   for (const std::string_view rounding :
        {"{sae}", "{rn-sae}", "{rd-sae}", "{ru-sae}", "{rz-sae}"}) {
     replace_all(text, fmt::format(" {}", rounding), fmt::format(", {}", rounding));
   }
+  replace_all(text, "tilecfg zmmword ptr ", "tilecfg ");
   replace_all(text, "[pool+", fmt::format("[rip+{}_pool+", name));
   name_label(text, name);
   return text;

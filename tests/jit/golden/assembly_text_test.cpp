@@ -60,6 +60,9 @@ std::map<std::string, jit::MachineCode> codes_of(const TemporaryFolder& folder) 
     const auto* begin = reinterpret_cast<const std::byte*>(bytes.data()) + offset;
     code.bytes.assign(begin, begin + size);
     code.instruction_bytes = code.pool_begin = static_cast<uint32_t>(size);
+    // Constants are not linked: their operands name up to 64 bytes after the instruction.
+    constexpr size_t largest_operand = 64;
+    code.bytes.resize(size + largest_operand);
   }
   return codes;
 }
