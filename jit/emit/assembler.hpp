@@ -78,7 +78,7 @@ class Assembler : public Xbyak::CodeGenerator {
     emit_entry();
   }
   Assembler(std::span<uint8_t> buffer, bool frame_pointers)
-      : Assembler(CodeBuffer{buffer, without_notes}, frame_pointers) {}
+      : Assembler(CodeBuffer{buffer, EmitOptions{}}, frame_pointers) {}
 
   /// Whether notes are wanted; members below that take notes do nothing where they are not.
   bool annotates() const { return options_.annotate; }
@@ -217,7 +217,7 @@ class Assembler : public Xbyak::CodeGenerator {
   Xbyak::Label pool_;
   std::vector<uint8_t> pool_bytes_;
   std::vector<Deferred> deferred_;
-  const EmitOptions& options_;
+  EmitOptions options_;  ///< a copy: without notes nobody keeps them
   CodeNotes notes_;
 };
 

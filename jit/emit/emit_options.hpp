@@ -8,14 +8,12 @@
 
 namespace castor::jit {
 
+/// Their defaults are code alone, as the cache wants it.
 struct EmitOptions {
   /// Whether the code has notes, loops and lanes. They do not change its bytes.
   bool annotate = false;
   /// Text of the IR operation with that index, for notes; may be empty.
   std::function<std::string(uint32_t)> origin_text{};
 };
-
-/// Code alone, as the cache wants it.
-inline const EmitOptions without_notes{};
 
 }  // namespace castor::jit

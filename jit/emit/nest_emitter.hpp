@@ -33,9 +33,9 @@ struct NestSpec {
 /// Emits the nest for operands of that form. A pure function of its arguments. Fails (internal)
 /// only when the assembler refuses an instruction.
 Result<MachineCode> emit_nest(const Nest& nest, const NestForm& form, const Target& target,
-                              const EmitOptions& options = without_notes);
+                              const EmitOptions& options = {});
 inline Result<MachineCode> emit_kernel(const NestSpec& spec, const Target& target,
-                                       const EmitOptions& options = without_notes) {
+                                       const EmitOptions& options = {}) {
   return emit_nest(*spec.nest, *spec.form, target, options);
 }
 

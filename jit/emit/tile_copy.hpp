@@ -46,7 +46,7 @@ struct TileCopySpec {
 /// same code: with vectors of half the width it has twice the shuffles but takes no longer, and
 /// rows that share a set of the cache fit it better.
 Result<MachineCode> emit_kernel(const TileCopySpec& spec, const Target& target,
-                                const EmitOptions& options = without_notes);
+                                const EmitOptions& options = {});
 
 /// Bytes of a row and of a column of the square blocks of elements that are transposed at once.
 inline constexpr int transposed_block_bytes = 16;

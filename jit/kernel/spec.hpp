@@ -11,7 +11,7 @@
 //     static constexpr auto fields() { return std::tuple(field("bytes", &CopySpec::bytes)); }
 //   };
 //   Result<MachineCode> emit_kernel(const CopySpec& spec, const Target& target,
-//                                   const EmitOptions& options = without_notes);
+//                                   const EmitOptions& options = {});
 //
 // Specs and what they hold are aggregates of default-made values, and have no arrays of C. A spec
 // whose base has members names it as `Base`.

@@ -36,6 +36,6 @@ bool has_byte_tables(const Target& target);
 /// For targets with byte tables. No byte but the source's is read, none but the destination's is
 /// written.
 Result<MachineCode> emit_kernel(const ByteTableSpec& spec, const Target& target,
-                                const EmitOptions& options = without_notes);
+                                const EmitOptions& options = {});
 
 }  // namespace castor::jit

@@ -34,7 +34,7 @@ Status read_blocks(const std::string& words, KernelSpec& spec);
 /// code, or where it takes no epilogue but has one.
 Result<jit::MachineCode> emit_spec(const KernelSpec& spec, const jit::Target& target,
                                    const jit::TileEpilogue* epilogue,
-                                   const jit::EmitOptions& options = jit::without_notes);
+                                   const jit::EmitOptions& options = {});
 
 /// What the kernel shows: its kind, each switch that is on ("depthwise sign_flip"), each choice
 /// ("pixel_vectorised window_sums=i32": dense ones by what is

@@ -216,6 +216,6 @@ struct DenseArguments {
 /// be null.
 Result<MachineCode> emit_kernel(const DenseTile& tile, const Target& target,
                                 const TileEpilogue* epilogue = nullptr,
-                                const EmitOptions& options = without_notes);
+                                const EmitOptions& options = {});
 
 }  // namespace castor::jit

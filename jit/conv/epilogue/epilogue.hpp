@@ -103,8 +103,7 @@ concept AppliesEpilogues = requires(const Spec& spec, const Target& target,
 /// none.
 template <class Spec>
 Result<MachineCode> emit_any_kernel(const Spec& spec, const Target& target,
-                                    const TileEpilogue* epilogue,
-                                    const EmitOptions& options = without_notes) {
+                                    const TileEpilogue* epilogue, const EmitOptions& options = {}) {
   if constexpr (AppliesEpilogues<Spec>) {
     return emit_kernel(spec, target, epilogue, options);
   } else {

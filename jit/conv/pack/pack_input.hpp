@@ -105,6 +105,6 @@ struct PackInputArguments {
 
 /// Emits the code. A pure function of its arguments.
 Result<MachineCode> emit_kernel(const PackInput& spec, const Target& target,
-                                const EmitOptions& options = without_notes);
+                                const EmitOptions& options = {});
 
 }  // namespace castor::jit

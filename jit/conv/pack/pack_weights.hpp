@@ -66,6 +66,6 @@ struct PackWeightsArguments {
 
 /// Emits the code. A pure function of its arguments.
 Result<MachineCode> emit_kernel(const PackWeights& unit, const Target& target,
-                                const EmitOptions& options = without_notes);
+                                const EmitOptions& options = {});
 
 }  // namespace castor::jit

@@ -319,9 +319,9 @@ bool may_apply(const TileEpilogue& epilogue, const GroupedNhwcSpec& spec, const 
 /// null; else there is room for it.
 Result<MachineCode> emit_kernel(const DepthwiseSpec& spec, const Target& target,
                                 const TileEpilogue* epilogue = nullptr,
-                                const EmitOptions& options = without_notes);
+                                const EmitOptions& options = {});
 Result<MachineCode> emit_kernel(const GroupedNhwcSpec& spec, const Target& target,
                                 const TileEpilogue* epilogue = nullptr,
-                                const EmitOptions& options = without_notes);
+                                const EmitOptions& options = {});
 
 }  // namespace castor::jit
