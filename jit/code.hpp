@@ -23,7 +23,7 @@ struct CodeNote {
   std::string origin;  ///< the IR operation, e.g. "%y = convert %x : u8"; empty where there is none
   int32_t operation = no_number;  ///< the index of that IR operation, where it is known
 
-  /// Whether both say the same of their stretches.
+  /// Whether two notes differ in nothing but where they begin.
   bool agrees_with(const CodeNote& other) const {
     return section == other.section && number == other.number && operation == other.operation &&
            text == other.text && origin == other.origin;

@@ -161,7 +161,7 @@ class Assembler : public Xbyak::CodeGenerator {
   /// Stores it where the stack pointer points to.
   void store_callers_stack(const Xbyak::Reg64& keep);
   void leave_aligned_frame(const Xbyak::Reg64& keep);
-  /// From where it was stored, `offset` above the stack pointer.
+  /// Leaves it where the caller's stack pointer is stored `offset` above the stack pointer.
   void leave_aligned_frame(int offset);
 
   /// Stores a register that the caller counts on at rsp + `offset`, and loads it again.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where each instruction comes from, by the notes of annotated code.
+// Finds the origin of each instruction from the notes of annotated code.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of calls goes: nest by nest, and within convolutions block by block.
+// Records the time of calls, nest by nest, and within convolutions block by block.
 //
 // A call takes times only where it is given a profile; without one it costs a test of a pointer for
 // each list of steps, each block and each packing.

@@ -21,7 +21,7 @@ namespace castor::tools::explorer {
 using Index = int32_t;
 inline constexpr Index none = -1;
 
-/// Where instructions come from.
+/// The origin of an instruction.
 struct Origin {
   jit::CodeSection section = jit::CodeSection::none;
   int32_t number = none;   ///< within the section

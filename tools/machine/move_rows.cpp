@@ -52,7 +52,7 @@ constexpr auto blend_by_immediate = [](auto& step, const Row& row) {
   }
 };
 
-/// A part of `row.part_bits` bits, by number, put in place of one of the first operand's.
+/// Replaces the part of `row.part_bits` bits that the immediate numbers in the first operand.
 constexpr auto insert = [](auto& step, const Row& row) {
   step.result = step.from[0];
   const int parts = step.vector_bits / row.part_bits;

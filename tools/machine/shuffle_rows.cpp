@@ -118,7 +118,7 @@ void permute(Step<D>& step, const Row& row, const Vector<D>& indices, const Vect
 constexpr auto permute_one = [](auto& step, const Row& row) {
   permute(step, row, step.from[0], step.from[1]);
 };
-/// From two tables; the destination is the indices, or the first table.
+/// Looks up in two tables; the destination is the indices, or the first table.
 constexpr auto permute_by_old = [](auto& step, const Row& row) {
   permute(step, row, step.old, step.from[0], &step.from[1]);
 };

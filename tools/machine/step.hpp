@@ -229,7 +229,7 @@ class Stepper {
     return write_bits(bits);
   }
 
-  /// To a general register, or to memory of the value's width.
+  /// Writes to a general register, or to memory of the value's width.
   Status write_bits(Bits bits) {
     if (to().type == ZYDIS_OPERAND_TYPE_REGISTER) {
       const int width = std::max<int>(to().size, D::width(bits));

@@ -82,7 +82,7 @@ TEST(GoldenOrigins, EveryInstructionHasOne) {
   }
 }
 
-/// Where listings are of functions, code outside of the frame names the function's operations.
+/// In listings of functions, code outside of the frame names the function's operations.
 TEST(GoldenOrigins, NameTheOperationsOfFunctions) {
   size_t named = 0;
   for (const auto& file : listing_files()) {

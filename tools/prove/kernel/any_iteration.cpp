@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From two runs of a nest's code to its loop's iteration of any number.
+// Derives an iteration of any number from two runs of a nest's code.
 #include <fmt/format.h>
 
 #include "tools/prove/kernel/nest_run.hpp"
