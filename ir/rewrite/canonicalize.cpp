@@ -11,6 +11,7 @@
 #include "ir/rewrite/fold_constants.hpp"
 #include "ir/rewrite/integer_steps.hpp"
 #include "ir/rewrite/merge_conversions.hpp"
+#include "ir/rewrite/narrow_reductions.hpp"
 #include "ir/rewrite/rebuild.hpp"
 #include "ir/rewrite/split_zero_points.hpp"
 #include "ir/rewrite/widen_tables.hpp"
@@ -248,7 +249,8 @@ FunctionPtr without_compositions(const FunctionPtr& function) {
 /// Each rewrite once.
 FunctionPtr rewritten(const FunctionPtr& function) {
   const FunctionPtr folded = fold_constants(without_compositions(function));
-  const FunctionPtr split = widen_tables(split_zero_points(drop_zero_points(folded)));
+  const FunctionPtr narrowed = narrow_reductions(drop_zero_points(folded));
+  const FunctionPtr split = widen_tables(split_zero_points(narrowed));
   Rewriter rewriter(*split);
   if (!rewriter.run()) return split;
   Result<FunctionPtr> rebuilt = rewriter.rebuilt();

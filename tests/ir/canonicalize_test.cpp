@@ -362,6 +362,35 @@ TEST(Canonicalize, SharesConstantsAndTheirHash) {
   EXPECT_EQ(canonical->operations[0].data_hash, content_hash(function->operations[0].data->bytes));
 }
 
+TEST(Canonicalize, FindsExtremesBeforeTheyAreWidened) {
+  const auto reduction = [](const char* from, const char* to, const char* op, bool is_narrow) {
+    const std::string head = fmt::format("func @f(%x: {}[?n, 3]) -> ({}[?n, 1]) {{\n", from, to);
+    const std::string options = "{axes = [1], keep_dims = true}";
+    const auto convert = fmt::format("%f = convert %x : {}\n", to);
+    const auto wide = fmt::format("{}{}%y = {} %f {} return %y }}", head, convert, op, options);
+    const auto narrow =
+        fmt::format("{}%m = {} %x {} %y = convert %m : {} return %y }}", head, op, options, to);
+    expect_canonical(wide, is_narrow ? narrow : wide);
+  };
+  for (const char* op : {"reduce_min", "reduce_max", "reduce_max_abs"}) {
+    for (const char* from : {"f16", "bf16"}) {
+      for (const char* to : {"f32", "f64"}) reduction(from, to, op, true);
+    }
+    reduction("f8e4m3", "f32", op, false);
+    reduction("f32", "f64", op, false);
+    reduction("f32", "f16", op, false);
+  }
+  reduction("bf16", "f32", "reduce_sum", false);
+}
+
+TEST(Canonicalize, ReducesWhatIsCarriedInF32AsSuch) {
+  const std::string allowed =
+      "func @f(%x: bf16[?n, 3], %y: bf16[?n, 3]) -> (f32[3])"
+      " attributes {excess_precision = allow} {"
+      " %s = add %x, %y %f = convert %s : f32 %m = reduce_max %f {axes = [0]} return %m }";
+  expect_canonical(allowed, allowed);
+}
+
 /// x -> cycle[0] -> cycle[1] -> ... of `length` conversions.
 FunctionPtr chain(ElementType source, std::span<const ElementType> cycle, size_t length) {
   FunctionBuilder builder("f");
