@@ -67,6 +67,7 @@ constexpr Row table[] = {
     {LaneOp::float_mul, emit_float_mul},
     {LaneOp::float_div, emit_float_div},
     {LaneOp::float_quotient, emit_float_quotient},
+    {LaneOp::quotient_to_signed, emit_quotient_to_signed},
     {LaneOp::float_sqrt, emit_float_sqrt},
     {LaneOp::float_sub_product, emit_float_sub_product},
     {LaneOp::float_min, emit_float_min},

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/float_ops.hpp"
 
+#include <bit>
 #include <cstring>
 
 #include "jit/emit/op_helpers.hpp"
+#include "jit/lane/quotient_facts.hpp"
+#include "jit/lane/reciprocals.hpp"
 
 namespace castor::jit {
 
@@ -57,23 +60,37 @@ enum RangeControl : uint8_t {
   max_magnitude = 0b0011
 };
 
-/// vfixupimmps' responses to the classes of a quotient: 0 (8) for NaNs, the lowest two digits,
-/// infinities (4 and 5) for infinities, the quotient itself (0) for numbers.
-std::vector<uint8_t> quotient_responses(int lanes) {
-  constexpr uint32_t responses = 0x00540088;
-  std::vector<uint8_t> bytes(static_cast<size_t>(lanes) * sizeof responses);
-  for (size_t at = 0; at < bytes.size(); at += sizeof responses) {
-    std::memcpy(&bytes[at], &responses, sizeof responses);
+constexpr auto bounded_quotient_bits =
+    std::bit_cast<uint32_t>(static_cast<float>(max_bounded_quotient));
+/// What is added to round a number to an integer.
+constexpr auto integer_offset = std::bit_cast<uint32_t>(0x1.8p23f);
+
+std::vector<uint8_t> in_lanes(uint32_t value, int lanes) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(lanes) * sizeof value);
+  for (size_t at = 0; at < bytes.size(); at += sizeof value) {
+    std::memcpy(&bytes[at], &value, sizeof value);
   }
   return bytes;
 }
 
-/// to = to / b, and 0 where that is NaN.
-void emit_division_for_quotient(Assembler& code, const Xmm& to, const Xmm& b,
-                                const Xmm& responses) {
-  code.vdivps(to, to, b);
-  code.vfixupimmps(to, to, responses, 0);
-}
+/// vfixupimmps' responses to the classes of a quotient: 0 (8) for NaNs, the lowest two digits,
+/// infinities (4 and 5) for infinities, the quotient itself (0) for numbers.
+std::vector<uint8_t> quotient_responses(int lanes) { return in_lanes(0x00540088, lanes); }
+
+/// Quotients by a division: 0 where they are NaN, cut where they are bounded.
+struct DivisionForQuotient {
+  QuotientFacts facts;
+  int lanes;
+
+  /// to = a / b; `responses`: a register, or in memory.
+  void emit(Assembler& code, const Xmm& to, const Xmm& a, const Xmm& b,
+            const Xbyak::Operand& responses) const {
+    code.vdivps(to, a, b);
+    code.vfixupimmps(to, to, responses, 0);
+    if (!facts.is_bounded) return;
+    code.vrangeps(to, to, code.constant(in_lanes(bounded_quotient_bits, lanes)), min_magnitude);
+  }
+};
 
 void emit_range(LaneEmitter& emitter, const LaneInst& inst, RangeControl control) {
   const Xmm a = emitter.use(inst.a);
@@ -123,10 +140,52 @@ void emit_float_sub_product(LaneEmitter& emitter, const LaneInst& inst) {
 }
 
 void reserve_quotient(LaneEmitter& emitter, const LaneInst& inst) {
-  if (inst.op == LaneOp::float_quotient) {
+  if (inst.op == LaneOp::quotient_to_signed) {
+    return emitter.reserve_vector(in_lanes(integer_offset, emitter.lanes()));
+  }
+  const bool is_seldom_used = QuotientFacts::of(inst.imm).is_bounded && inst.c != no_lane;
+  if (inst.op == LaneOp::float_quotient && !is_seldom_used) {
     emitter.reserve_vector(quotient_responses(emitter.lanes()));
   }
 }
+
+namespace {
+
+/// emit_float_quotient for numbers that are neither infinite nor NaN, with quotients that are not
+/// either where the divisor is good. In two steps, the quotient is there already, unless it must be
+/// divided.
+void emit_bounded_quotient(LaneEmitter& emitter, const LaneInst& inst) {
+  Assembler& code = emitter.code();
+  const QuotientFacts facts = QuotientFacts::of(inst.imm);
+  const DivisionForQuotient division = {facts, emitter.lanes()};
+  const Xmm a = emitter.use(inst.a);
+  const Xmm b = emitter.use(inst.b);
+  Xbyak::Label divides;
+  Xbyak::Label done;
+  Xmm dividend = a;
+  Xmm to = a;
+  if (facts.takes_two_steps()) {
+    to = emitter.define_from(inst.c);
+    emitter.emit_jump_if_any(inst.mask, divides);
+  } else {
+    const Xmm reciprocal = emitter.use(inst.c);
+    const OwnedVector first = emitter.scratch();
+    const Xmm q0 = first.as(emitter.register_bits(inst.type));
+    dividend = to = emitter.define_from(inst.a);
+    emitter.emit_jump_if_any(inst.mask, divides);
+    code.vmulps(q0, to, reciprocal);
+    code.vfnmadd231ps(to, q0, b);
+    code.vfmadd213ps(to, reciprocal, q0);
+  }
+  code.L(done);
+  code.defer([&code, division, to, dividend, b, divides, done]() mutable {
+    code.L(divides);
+    division.emit(code, to, dividend, b, code.constant(quotient_responses(division.lanes)));
+    code.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+  });
+}
+
+}  // namespace
 
 /// With r = 1 / b, rounded: q0 = a * r, and then q0 + (a - q0 * b) * r, with one rounding of each
 /// line. That is a / b, rounded, where b is as with_reciprocals has it and the quotient is at least
@@ -134,11 +193,15 @@ void reserve_quotient(LaneEmitter& emitter, const LaneInst& inst) {
 /// infinite the correction is NaN, so that q0's class tells what the result is.
 void emit_float_quotient(LaneEmitter& emitter, const LaneInst& inst) {
   Assembler& code = emitter.code();
+  const QuotientFacts facts = QuotientFacts::of(inst.imm);
+  const DivisionForQuotient division = {facts, emitter.lanes()};
+  if (facts.is_bounded && inst.c != no_lane) return emit_bounded_quotient(emitter, inst);
   OwnedVector fallback;
   const Xmm responses = emitter.vector(quotient_responses(emitter.lanes()), fallback);
   const Xmm b = emitter.use(inst.b);
   if (inst.c == no_lane) {
-    return emit_division_for_quotient(code, emitter.define_from(inst.a), b, responses);
+    const Xmm to = emitter.define_from(inst.a);
+    return division.emit(code, to, to, b, responses);
   }
   const Xmm reciprocal = emitter.use(inst.c);
   const OwnedVector first = emitter.scratch();
@@ -152,10 +215,68 @@ void emit_float_quotient(LaneEmitter& emitter, const LaneInst& inst) {
   code.vfmadd213ps(to, reciprocal, q0);
   code.vfixupimmps(to, q0, responses, 0);
   code.L(done);
-  code.defer([&code, to, b, responses, divides, done]() mutable {
+  code.defer([&code, division, to, b, responses, divides, done]() mutable {
     code.L(divides);
-    emit_division_for_quotient(code, to, b, responses);
+    division.emit(code, to, to, b, responses);
     code.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+  });
+}
+
+/// With 1.5 * 2^23 added, a number of magnitude up to 2^22 is rounded to an integer, in the sum's
+/// low bits. Where both products' sums are equal, so is what is between them, the rounded quotient;
+/// beyond 2^22 the sums differ, or are beyond as well. Else, and where a or a sum is NaN, all lanes
+/// are divided.
+void emit_quotient_to_signed(LaneEmitter& emitter, const LaneInst& inst) {
+  Assembler& code = emitter.code();
+  const int lanes = emitter.lanes();
+  const Xmm a = emitter.use(inst.a);
+  const Xmm b = emitter.use(inst.b);
+  const Xmm low = emitter.use(inst.c);
+  const Xmm high = emitter.use(inst.mask);
+  OwnedVector fallback;
+  const Xmm offset = emitter.vector(in_lanes(integer_offset, lanes), fallback);
+  const OwnedVector other = emitter.scratch();
+  const OwnedVector third = emitter.scratch();
+  const OwnedMask differs = emitter.scratch_mask();
+  const int bits = emitter.register_bits(inst.type);
+  const Xmm above = other.as(bits);
+  const Xmm quotient = third.as(bits);
+  const Opmask unequal = differs.get();
+  const Xmm to = emitter.define_apart();
+  Xbyak::Label divides;
+  Xbyak::Label done;
+  code.vmovaps(to, a);
+  code.vmovaps(above, a);
+  code.vfmadd213ps(to, low, offset);
+  code.vfmadd213ps(above, high, offset);
+  code.vcmpps(unequal, to, above,
+              predicate_control(static_cast<int64_t>(FloatPredicate::not_equal_or_unordered)));
+  code.kortestw(unequal, unequal);
+  code.jne(divides, Xbyak::CodeGenerator::T_NEAR);
+  code.vpsubd(to, to, offset);
+  code.L(done);
+  code.defer([=, &code]() mutable {
+    const auto unordered = predicate_control(static_cast<int64_t>(FloatPredicate::unordered));
+    Xbyak::Label by_division;
+    Xbyak::Label divided;
+    code.L(divides);
+    code.vcmpps(unequal, low, low, unordered);
+    code.kortestw(unequal, unequal);
+    code.jne(by_division, Xbyak::CodeGenerator::T_NEAR);
+    code.vpaddd(above, low, code.constant(in_lanes(reciprocal_slack, lanes)));
+    code.vmovaps(quotient, a);
+    code.vmulps(to, a, above);
+    code.vfnmadd231ps(quotient, to, b);
+    code.vfmadd213ps(quotient, above, to);
+    code.vfixupimmps(quotient, to, code.constant(quotient_responses(lanes)), 0);
+    code.L(divided);
+    code.vpminsd(quotient, quotient, code.constant(in_lanes(bounded_quotient_bits, lanes)));
+    code.vcvtps2dq(to, quotient);
+    code.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+    code.L(by_division);
+    code.vdivps(quotient, a, b);
+    code.vfixupimmps(quotient, quotient, code.constant(quotient_responses(lanes)), 0);
+    code.jmp(divided, Xbyak::CodeGenerator::T_NEAR);
   });
 }
 

@@ -14,6 +14,7 @@ void emit_float_mul(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_div(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_quotient(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_sqrt(LaneEmitter& emitter, const LaneInst& inst);
+void emit_quotient_to_signed(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_sub_product(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_min(LaneEmitter& emitter, const LaneInst& inst);
 void emit_float_max(LaneEmitter& emitter, const LaneInst& inst);

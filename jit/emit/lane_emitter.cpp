@@ -32,6 +32,7 @@ bool wants_scratch(LaneOp op) {
     case LaneOp::divide_each:
     case LaneOp::remainder_each:
     case LaneOp::float_remainder_each:
+    case LaneOp::quotient_to_signed:
     case LaneOp::look_up:
     case LaneOp::look_up_i32:
     case LaneOp::gather:

@@ -259,6 +259,14 @@ LaneId LaneBuilder::bound_to_powers(LaneId a, bool outside_is_nan) {
                  .c = constant(LaneType::i32, responses)});
 }
 
+LaneId LaneBuilder::float_quotient(LaneId a, LaneId b, QuotientFacts facts) {
+  return append({.op = LaneOp::float_quotient,
+                 .type = float_lane(bits_of(type_of(a))),
+                 .a = a,
+                 .b = b,
+                 .imm = facts.imm()});
+}
+
 LaneId LaneBuilder::float_sub_product(LaneId c, LaneId a, LaneId b) {
   return append({.op = LaneOp::float_sub_product, .type = type_of(c), .a = a, .b = b, .c = c});
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jit/lane/program.hpp"
+#include "jit/lane/quotient_facts.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
@@ -125,7 +126,7 @@ class LaneBuilder {
   LaneId float_div(LaneId a, LaneId b) { return binary(LaneOp::float_div, a, b); }
   /// a / b where only conversions to integers of at most 16 bits, or bounded ones, see it, to the
   /// nearest or toward zero: never NaN, but 0 instead. f32, AVX-512.
-  LaneId float_quotient(LaneId a, LaneId b) { return binary(LaneOp::float_quotient, a, b); }
+  LaneId float_quotient(LaneId a, LaneId b, QuotientFacts facts = {});
   LaneId float_sqrt(LaneId a) {
     return unary(LaneOp::float_sqrt, float_lane(bits_of(type_of(a))), a);
   }

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "ir/numerics/scalar.hpp"
+#include "jit/lane/quotient_facts.hpp"
 
 namespace castor::jit {
 
@@ -74,6 +75,7 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::float_mul, "float_mul", true},
     {LaneOp::float_div, "float_div", true},
     {LaneOp::float_quotient, "float_quotient", true},
+    {LaneOp::quotient_to_signed, "quotient_to_signed", true},
     {LaneOp::float_sqrt, "float_sqrt", true},
     {LaneOp::float_sub_product, "float_sub_product", true},
     {LaneOp::float_min, "float_min", true},
@@ -268,7 +270,13 @@ std::string print(const LaneProgram& program, LaneId id) {
   }
   text += immediate_text(inst);
   if (inst.op == LaneOp::float_quotient) {
-    return inst.c == no_lane ? text : text + fmt::format(" by %{} unless %{}", inst.c, inst.mask);
+    if (inst.c == no_lane) return text;
+    const QuotientFacts facts = QuotientFacts::of(inst.imm);
+    return text + fmt::format(" {} %{} unless %{}", facts.takes_two_steps() ? "=" : "by", inst.c,
+                              inst.mask);
+  }
+  if (inst.op == LaneOp::quotient_to_signed) {
+    return text + fmt::format(" between %{} and %{}", inst.c, inst.mask);
   }
   if (inst.mask != no_lane) {
     text += fmt::format(" where %{} else {}", inst.mask,

@@ -179,9 +179,15 @@ enum class LaneOp : uint8_t {
   float_mul,
   float_div,
   /// a / b as rounding to a small integer sees it: 0 where that is NaN, and below a quarter in
-  /// magnitude anything below a quarter. c, where it is there, is 1 / b, rounded, and the lanes of
-  /// the mask are those where b does not divide by it (with_reciprocals). f32, AVX-512.
+  /// magnitude anything below a quarter. c, where it is there, is 1 / b, rounded, or the quotient
+  /// by it, and the lanes of the mask are those where b does not divide by it (with_reciprocals).
+  /// imm are QuotientFacts. f32, AVX-512.
   float_quotient,
+  /// a / b, rounded to the nearest even integer, and 0 where that is NaN; beyond 2^17 any integer
+  /// beyond it on the same side. c and mask, which is a vector here, are 1 / b with its magnitude
+  /// less and more by reciprocal_slack units of the last place, and c is NaN where b does not
+  /// divide by its reciprocal (with_reciprocals). AVX-512.
+  quotient_to_signed,
   float_sqrt,
   float_sub_product,  // c - a * b, rounded once
   float_min,

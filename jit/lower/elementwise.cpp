@@ -97,8 +97,14 @@ LaneTensor lower_elementwise(LaneBuilder& builder, const Operation& operation,
 }
 
 LaneTensor lower_small_quotient(LaneBuilder& builder, const Operation& operation,
-                                std::span<LaneTensor* const> operands, ElementType computed_in) {
-  return small_quotient_of_floats({builder, operation, operands, computed_in});
+                                std::span<LaneTensor* const> operands, ElementType computed_in,
+                                QuotientFacts facts) {
+  return small_quotient_of_floats({builder, operation, operands, computed_in}, facts);
+}
+
+LaneTensor lower_bounded_product(LaneBuilder& builder, const Operation& operation,
+                                 std::span<LaneTensor* const> operands) {
+  return bounded_product_of_floats({builder, operation, operands, ElementType::f32});
 }
 
 LaneType Elementwise::float_type() const {

@@ -18,6 +18,13 @@ LaneTensor lower_elementwise(LaneBuilder& builder, const Operation& operation,
 
 /// A division of floats of whose result only small integers are made (RoundedValues::is_small).
 LaneTensor lower_small_quotient(LaneBuilder& builder, const Operation& operation,
-                                std::span<LaneTensor* const> operands, ElementType computed_in);
+                                std::span<LaneTensor* const> operands, ElementType computed_in,
+                                QuotientFacts facts);
+
+/// A product of f32 of whose result only small integers are made, bounded as
+/// QuotientFacts::is_bounded says where the second factor is neither small nor large: a quotient by
+/// 1, which is no division where the code can tell so once a row (with_reciprocals).
+LaneTensor lower_bounded_product(LaneBuilder& builder, const Operation& operation,
+                                 std::span<LaneTensor* const> operands);
 
 }  // namespace castor::jit

@@ -110,10 +110,23 @@ LaneTensor div_floats(const Elementwise& op) {
   return op.rounded(op.builder.float_div(a, b));
 }
 
-LaneTensor small_quotient_of_floats(const Elementwise& op) {
+LaneTensor bounded_product_of_floats(const Elementwise& op) {
+  LaneBuilder& builder = op.builder;
+  if (!builder.target().has_avx512()) return mul_floats(op);
+  const auto [a, b] = op.values();
+  const LaneId quotient =
+      builder.float_quotient(builder.float_mul(a, b), op.number(1.0), {.is_bounded = true});
+  LaneTensor product = op.rounded(quotient);
+  product.holds_no_nan().holds_numbers_up_to(max_bounded_quotient);
+  return product;
+}
+
+LaneTensor small_quotient_of_floats(const Elementwise& op, QuotientFacts facts) {
   if (!op.builder.target().has_avx512() || op.float_type() != LaneType::f32) return div_floats(op);
   const auto [a, b] = op.values();
-  return op.rounded(op.builder.float_quotient(a, b)).holds_no_nan();
+  LaneTensor quotient = op.rounded(op.builder.float_quotient(a, b, facts)).holds_no_nan();
+  if (facts.is_bounded) quotient.holds_numbers_up_to(max_bounded_quotient);
+  return quotient;
 }
 
 LaneTensor min_floats(const Elementwise& op) {

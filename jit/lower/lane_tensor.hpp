@@ -2,6 +2,7 @@
 // The lanes of one IR value, in whichever representation its consumers ask for.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
@@ -49,7 +50,7 @@ class LaneTensor {
   std::optional<int64_t> max_integer() const { return max_integer_; }
 
   /// Says that a float's elements are all numbers of at most that magnitude.
-  void holds_numbers_up_to(double magnitude) { magnitude_ = magnitude; }
+  void holds_numbers_up_to(double magnitude) { magnitude_ = std::min(magnitude_, magnitude); }
   /// Whether every element of a float is known to be a number that i32 can hold, however it is
   /// rounded.
   bool fits_i32() const { return magnitude_ < 0x1p30; }

@@ -14,6 +14,7 @@
 #include "ir/types/elements.hpp"
 #include "ir/types/excess_precision.hpp"
 #include "jit/lane/optimize.hpp"
+#include "jit/lower/bounded_quotients.hpp"
 #include "jit/lower/convert.hpp"
 #include "jit/lower/elementwise.hpp"
 #include "jit/lower/look_up.hpp"
@@ -330,9 +331,19 @@ class NestLowering {
       operands.push_back(operand);
     }
     if (operation.op == OpKind::div && is_float(type) && facts_.rounded.is_small(result.value)) {
-      return lower_small_quotient(builder_, operation, operands, type);
+      return lower_small_quotient(builder_, operation, operands, type, facts_of(operation));
+    }
+    if (operation.op == OpKind::mul && type == ElementType::f32 &&
+        facts_.rounded.is_small(result.value) &&
+        has_bounded_product(function_, facts_.defining, operation)) {
+      return lower_bounded_product(builder_, operation, operands);
     }
     return lower_elementwise(builder_, operation, operands, type);
+  }
+
+  QuotientFacts facts_of(const Operation& division) const {
+    return {.is_bounded = has_bounded_quotient(function_, facts_.defining, division),
+            .is_short = facts_.significands.fits_normal(division.operands[0], ElementType::bf16)};
   }
 
   /// The lanes as that type, which they may be wider than under excess precision.

@@ -77,7 +77,7 @@ class Execution {
     const bool merges = inst.mask != jit::no_lane;
     LaneStep step = step_of(inst);
     if (!merges) return meaning_of(step);
-    if (inst.op == LaneOp::float_quotient) return {};
+    if (inst.op == LaneOp::float_quotient || inst.op == LaneOp::quotient_to_signed) return {};
     // What a masked-out lane would have broken counts for nothing.
     const Term mask = operand(inst.mask, true);
     Term broken_there = terms_.truth(false);
