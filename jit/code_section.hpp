@@ -45,6 +45,9 @@ enum class CodeSection : uint8_t {
   partial_results,
   fold_results,
   row_table,
+  scale_check,
+  scale_table,
+  scaled_codes,
   deferred,
   // microkernels
   tile_loop,

@@ -9,6 +9,7 @@
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/packer.hpp"
 #include "jit/emit/row_table.hpp"
+#include "jit/emit/scaled_codes.hpp"
 #include "jit/plan/table_method.hpp"
 
 namespace castor::jit {
@@ -64,7 +65,8 @@ namespace {
 ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& target) {
   ChunkPlan plan;
   plan.lanes = target.vector_bits() / nest.program.widest_bits();
-  plan.table_operand = row_table_operand(nest, form, target, plan.lanes);
+  plan.scales_codes = scales_codes(nest, form, target);
+  if (!plan.scales_codes) plan.table_operand = row_table_operand(nest, form, target, plan.lanes);
   if (plan.table_operand >= 0) plan.table_block = form.baked_period;
   plan.has_main_loop = !form.has(Access::strided);
   for (size_t k = 0; k < nest.operands(); ++k) {

@@ -12,6 +12,7 @@
 #include "jit/emit/nest_operands.hpp"
 #include "jit/emit/row_blocks.hpp"
 #include "jit/emit/row_table.hpp"
+#include "jit/emit/scaled_codes.hpp"
 #include "jit/lane/hoist.hpp"
 #include "jit/lane/reciprocals.hpp"
 
@@ -38,14 +39,15 @@ std::vector<int> staging_bytes(const Nest& nest, const NestForm& form, const Tar
   return all;
 }
 
-/// The registers that row tables and accumulators use.
-uint32_t taken_vectors(const Nest& nest, const ChunkPlan& plan, const Target& target) {
+/// The registers that row tables, scaled codes and accumulators use.
+TakenRegisters taken_registers(const Nest& nest, const ChunkPlan& plan, const Target& target) {
+  if (plan.scales_codes) return {CodeScaler::taken_vectors, CodeScaler::taken_masks};
   if (plan.fold_vectors > 0) {
     const uint32_t in_blocks =
         plan.block_chunks > 0 ? RowBlocks::taken_vectors(nest, plan, target) : 0;
-    return RowAccumulators::taken_vectors(nest, plan, target) | in_blocks;
+    return {.vectors = RowAccumulators::taken_vectors(nest, plan, target) | in_blocks};
   }
-  return plan.table_operand < 0 ? 0 : RowTable::taken_vectors;
+  return {.vectors = plan.table_operand < 0 ? 0 : RowTable::taken_vectors};
 }
 
 /// The loop level of each source. With tables, loads of codes belong to none.
@@ -77,7 +79,7 @@ class NestEmitter {
                nest.has_sub_byte_operand(), form.has_periods()),
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors,
                loop_levels(nest.program, source_levels(nest, form, plan_)),
-               {.vectors = taken_vectors(nest, plan_, target)}),
+               taken_registers(nest, plan_, target)),
         loops_(code_, nest, plan_.fold_vectors > 0),
         operands_(nest, form, plan_, lanes_, frame_),
         sources_(operands_.sources()) {
@@ -86,6 +88,7 @@ class NestEmitter {
       operands_.set_sinks(folds_->sinks());
       if (plan_.block_chunks > 0) blocks_.emplace(nest, form, plan_, lanes_, frame_);
     }
+    if (plan_.scales_codes) scaler_.emplace(nest, form, code_, frame_, loops_);
     if (plan_.table_operand < 0) return;
     table_.emplace(nest, plan_.table_operand, form.stores, lanes_, frame_, loops_);
     sources_[static_cast<size_t>(plan_.table_operand)] = table_->codes();
@@ -111,6 +114,8 @@ class NestEmitter {
   void emit_row_block();
   void emit_folded_row();
   void emit_row();
+  void emit_scaled_row();
+  void emit_scaled_blocks();
   void emit_table_blocks();
   void emit_table_blocks(int blocks);
   void emit_streaming_axis();
@@ -144,6 +149,7 @@ class NestEmitter {
   NestOperands operands_;
   std::vector<Source*> sources_;
   std::optional<RowTable> table_;
+  std::optional<CodeScaler> scaler_;
   std::optional<RowAccumulators> folds_;
   std::optional<RowBlocks> blocks_;
 };
@@ -163,6 +169,10 @@ void NestEmitter::emit_entry() {
   if (table_) {
     const Section constants = code_.section(CodeSection::constants);
     table_->emit_constants();
+  }
+  if (scaler_) {
+    const Section constants = code_.section(CodeSection::constants);
+    scaler_->emit_constants();
   }
   lanes_.emit_hoisted(LoopLevel::nest, sources_);
   if (form_.has_periods()) emit_phase_steps();
@@ -272,10 +282,42 @@ void NestEmitter::emit_row() {
   code_.mov(gpr::extent, argument(layout_.extent(0)));
   code_.xor_(gpr::index.cvt32(), gpr::index.cvt32());
   if (table_) return plan_.has_row_tables() ? table_->emit_row() : emit_table_blocks();
+  if (scaler_) return form_.has_periods() ? emit_scaled_blocks() : emit_scaled_row();
   if (form_.stores == Stores::streaming) return emit_streaming_axis();
   if (plan_.has_tiles) return emit_tiles();
   if (plan_.has_main_loop) emit_main_loop();
   emit_tail_loop();
+}
+
+/// The lane program does what is less than a group, or all where the scale is out of range.
+void NestEmitter::emit_scaled_row() {
+  scaler_->emit_row();
+  if (form_.stores == Stores::streaming) {
+    code_.test(gpr::index, gpr::index);
+    emit_unless(code_, Condition::not_equal, [&] { emit_streaming_axis(); });
+  } else if (plan_.has_main_loop) {
+    emit_main_loop();
+  }
+  emit_tail_loop();
+}
+
+/// The lane program does the iterations that have scales out of range, and the last elements.
+void NestEmitter::emit_scaled_blocks() {
+  emit_loop_while(code_, Condition::less, [&] {
+    scaler_->emit_blocks();
+    code_.cmp(gpr::index, gpr::extent);
+    emit_unless(code_, Condition::greater_equal, [&] {
+      code_.lea(gpr::scratch, code_.ptr[gpr::index + scaler_->elements_per_iteration()]);
+      code_.cmp(gpr::scratch, gpr::extent);
+      code_.cmovl(gpr::extent, gpr::scratch);
+      if (plan_.has_main_loop && form_.stores == Stores::cached) emit_main_loop();
+      emit_tail_loop();
+      code_.mov(gpr::index, gpr::extent);  // the last chunk may have counted further
+      operands_.emit_locate_period();
+      code_.mov(gpr::extent, argument(layout_.extent(0)));
+    });
+    code_.cmp(gpr::index, gpr::extent);
+  });
 }
 
 /// The axis is whole blocks.

@@ -328,6 +328,16 @@ struct MemoryOperand {
   Fold fold = Fold::none;  ///< how a sink takes lanes
 };
 
+/// Says that a program does nothing but multiply small floats, the codes of one source, by the f32
+/// of another: sink 0 is bf16(f32(code) * scale), rounded to f32 and then to bf16. Emitters may
+/// compute that in another way (emit/scaled_codes.hpp).
+struct ScaledCodes {
+  int32_t codes = -1;   ///< index of the source of codes, or -1 where the program does other things
+  int32_t scales = -1;  ///< index of the source of scales
+  int32_t are_powers = 0;  ///< whether all scales that are normal numbers are powers of two
+  bool exist() const { return codes >= 0; }
+};
+
 struct LaneProgram {
   std::vector<LaneInst> code;
   std::vector<MemoryOperand> sources;
@@ -335,12 +345,14 @@ struct LaneProgram {
   std::vector<ByteTable> tables;
   std::vector<I32Table> i32_tables;
   std::vector<ThresholdTable> threshold_tables;
+  ScaledCodes scaled_codes;
 
   static constexpr auto fields() {
     return std::tuple(field("code", &LaneProgram::code), field("sources", &LaneProgram::sources),
                       field("sinks", &LaneProgram::sinks), field("tables", &LaneProgram::tables),
                       field("i32_tables", &LaneProgram::i32_tables),
-                      field("threshold_tables", &LaneProgram::threshold_tables));
+                      field("threshold_tables", &LaneProgram::threshold_tables),
+                      field("scaled_codes", &LaneProgram::scaled_codes));
   }
 
   /// Bits of the widest lane type: a chunk has vector_bits / widest_bits() lanes.

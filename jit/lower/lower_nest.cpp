@@ -19,6 +19,7 @@
 #include "jit/lower/elementwise.hpp"
 #include "jit/lower/look_up.hpp"
 #include "jit/lower/reduction.hpp"
+#include "jit/lower/scaled_codes.hpp"
 #include "jit/lower/small_values.hpp"
 
 namespace castor::jit {
@@ -429,6 +430,7 @@ Nest lower_nest(const FunctionFacts& facts, std::span<const NestOutput> outputs,
   NestLowering lowering(facts, outputs, target, nest);
   if (outputs.size() > 1 || !lowering.lower_as_table(outputs.front())) {
     for (const NestOutput& output : outputs) lowering.add_output(output);
+    nest.program.scaled_codes = find_scaled_codes(facts, nest);
   }
   optimize(nest.program, target);
   nest.program.code.shrink_to_fit();  // kernels keep it

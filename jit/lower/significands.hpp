@@ -25,6 +25,8 @@ class Significands {
   bool fits(ValueId value, ElementType type) const;
   /// Whether it holds every number that is not below its normal ones either.
   bool fits_normal(ValueId value, ElementType type) const;
+  /// Whether every number of the value but 0 is a power of two, or such a power negated.
+  bool is_power(ValueId value) const { return significands_[value].bits == 1; }
 
  private:
   Significand of_result(const Operation& operation, std::span<const ElementType> carried) const;

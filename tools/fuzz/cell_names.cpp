@@ -41,6 +41,8 @@ constexpr std::array<std::string_view, nest_cell_count> nest_names = {
     "several tiles",
     "row table",
     "block table",
+    "scaled rows",
+    "scaled blocks",
     "baked period",
     "bytes by tables",
     "bytes by a call's tables",

@@ -143,6 +143,9 @@ bool nest_concerns(NestCell cell, jit::Tier tier) {
   if (cell == NestCell::bound_bytes || cell == NestCell::called_bytes) {
     return jit::has_byte_tables(target_of(tier));
   }
+  if (cell == NestCell::scaled_rows || cell == NestCell::scaled_blocks) {
+    return target_of(tier).supports(jit::Feature::avx512_vbmi);
+  }
   const bool wants_avx512 = cell == NestCell::row_table || cell == NestCell::block_table ||
                             cell == NestCell::baked_period;
   return !wants_avx512 || has_avx512(tier);

@@ -134,6 +134,8 @@ class DirectedProgram : ProgramMaker {
       case NestCell::packed_tiles: return make_packed_tiles();
       case NestCell::row_table: return make_code_table(1, 8 * random_.between(9, 20));
       case NestCell::block_table: return make_code_table(9, 32);
+      case NestCell::scaled_rows: return make_scaled_codes(1, random_.between(60, 300));
+      case NestCell::scaled_blocks: return make_scaled_codes(16, 32);
       case NestCell::baked_period: return make_periods({true, 3});
       case NestCell::bound_bytes:
       case NestCell::called_bytes:
@@ -241,6 +243,19 @@ class DirectedProgram : ProgramMaker {
     add_result(value);
     place(StrideKind::dense);
     program_.inputs[0].place.offset = random_.percent(70) ? 0 : program_.inputs[0].place.offset;
+  }
+
+  /// Small floats times scales, as emit/scaled_codes.hpp has them.
+  void make_scaled_codes(int64_t min_rows, int64_t columns) {
+    constexpr std::array codes = {ElementType::f8e4m3, ElementType::f8e5m2};
+    const int64_t rows = min_rows + random_.between(0, 40);
+    add(random_.pick(codes), {rows, columns});
+    add(random_.percent(50) ? ElementType::f32 : ElementType::f8e8m0, {rows, 1});
+    const size_t wide = operate(conversion(0, ElementType::f32));
+    const size_t scale = operate(conversion(1, ElementType::f32));
+    const size_t product = operate({.op = OpKind::mul, .operands = {wide, scale}});
+    add_result(operate(conversion(product, ElementType::bf16)));
+    place(StrideKind::dense);
   }
 
   void make_access(const AccessCell& cell) {

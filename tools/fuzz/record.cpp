@@ -91,6 +91,9 @@ void mark_plan(Coverage& coverage, size_t tier, const jit::Nest& nest, const Ele
   if (plan.table_operand >= 0) {
     hit(coverage, plan.has_row_tables() ? NestCell::row_table : NestCell::block_table, tier);
   }
+  if (plan.scales_codes) {
+    hit(coverage, form.has_periods() ? NestCell::scaled_blocks : NestCell::scaled_rows, tier);
+  }
 }
 
 void mark_period(Coverage& coverage, size_t tier, jit::Access access, int64_t period) {

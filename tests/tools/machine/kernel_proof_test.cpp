@@ -20,6 +20,7 @@ constexpr Unproved unproved[] = {
     {"fused-normalize-by-channel.avx2", "no layout of periods"},
     {"fused-quantize-linear.avx512_vbmi", "no meaning of the lane operation"},
     {"fused-scale-minimum.avx512_fp16", "no layout of periods"},
+    {"fused-scaled-codes.avx512_vbmi", "no layout of periods"},
     {"look-up-by-channel.avx2", "no meaning of the lane operation"},
     {"look-up-u8-to-f16.avx512", "no meaning of the lane operation"},
     {"look-up-u8-to-u8.avx512_vbmi", "no meaning of the lane operation"},

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small floats times scales as bf16, 64 codes at a time, without arithmetic on them: block formats
+// and fp8 with scales (AVX512-VBMI).
+//
+// A product with a power of two is rounded as it is without that power, while all results are
+// normal numbers. So the products of one scale are known from those of the few significands that
+// the format has. These fill a table in a vector register: one f32 product, rounded to bf16, for
+// each class of codes, which are the significands (1, 1.125, ... of f8e4m3), zero, and what is no
+// number. A code's bytes are looked up as a word of 16 bits:
+//
+//   sign << 15 | exponent << 7 | number of the class's product in the table
+//
+// vpermw finds the product by the low bits of the word, and its sum with the word, from which the
+// table has the number subtracted, is the result: the exponent and the sign add up. Scales for
+// which a result could be below the normal numbers, or beyond the largest, are left to the lane
+// program: they are compared first.
+#pragma once
+
+#include <vector>
+
+#include "jit/emit/frame.hpp"
+#include "jit/emit/nest_loops.hpp"
+
+namespace castor::jit {
+
+/// Whether a nest's codes are scaled in this way: it wants VBMI, contiguous codes of 8 bits, or of
+/// 4 in blocks, and for each row one scale, or one for each block of 32, or of 16 codes of 4 bits.
+bool scales_codes(const Nest& nest, const NestForm& form, const Target& target);
+
+class CodeScaler {
+ public:
+  /// The registers that have one meaning for the whole function, which LaneEmitter must leave
+  /// alone.
+  static constexpr uint32_t taken_vectors = 0xfffc0000;
+  static constexpr uint32_t taken_masks = 0xc0;
+
+  CodeScaler(const Nest& nest, const NestForm& form, Assembler& code, const Frame& frame,
+             NestLoops& loops);
+
+  /// Loads what look-ups use; once, in the function's entry.
+  void emit_constants();
+  /// Does groups of 64 elements of a row with one scale, from gpr::index on, as many as are whole:
+  /// none where the scale is out of range.
+  void emit_row();
+  /// Does whole iterations of blocks from gpr::index on, at which a block begins, until less than
+  /// one is left, or one has a scale out of range.
+  void emit_blocks();
+  /// Elements of such an iteration.
+  int elements_per_iteration() const;
+
+ private:
+  struct Class {
+    uint32_t significand;  ///< what stands for the class, as f32
+    bool is_number;        ///< and not zero
+  };
+
+  void find_classes(const ByteTable& converted);
+  bool shares_table() const { return block_ == 16; }
+  int lanes_per_block() const;
+  uint32_t number_in_table(int lane) const { return 2 * static_cast<uint32_t>(lane) + 1; }
+  const Class* class_of_lane(int lane) const;
+  std::vector<uint8_t> words_byte(int vector, int byte) const;
+  std::vector<uint8_t> order_of_codes() const;
+  template <class ValueOf>
+  std::vector<uint8_t> table_constant(ValueOf value) const;
+  void emit_row_loop(int groups, Stores stores);
+  void emit_row_loops(Stores stores);
+  void emit_blocks_loop(Stores stores);
+  void emit_leave_if_out_of_range(const Xbyak::Label& exit);
+  void emit_group(int group, Stores stores);
+  void emit_words(int group);
+  void emit_table(int first_block);
+  void emit_half(int group, int half, Stores stores);
+  template <class EmitLoops>
+  void emit_by_alignment(const EmitLoops& emit_loops);
+
+  Assembler& code_;
+  const Frame& frame_;
+  NestLoops& loops_;
+  const Stores stores_;
+  const size_t codes_;
+  const size_t scales_;
+  const size_t sink_;
+  const bool are_powers_;
+  const int code_bits_;
+  const int block_;  ///< elements with one scale; 0: a row
+  std::vector<Class> classes_;
+  std::array<uint16_t, 256> words_ = {};
+  uint32_t least_scale_ = 0;  ///< as f32: the least one in range
+  uint32_t scale_limit_ = 0;  ///< the least one beyond
+};
+
+}  // namespace castor::jit
