@@ -54,7 +54,7 @@ std::string main_loop_text(const Nest& nest, const ChunkPlan& plan) {
   }
   if (plan.scales_codes) {
     return "64 codes at a time, by the products of a scale and each significand that codes have; "
-           "the lane program for scales with which results might not be normal, and the rest";
+           "the lane program for scales with which results might not be normal";
   }
   if (!plan.has_main_loop) return "none: a strided operand is copied chunk by chunk";
   const int elements = plan.chunks * plan.lanes;

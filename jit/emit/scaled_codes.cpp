@@ -27,7 +27,7 @@ const Zmm positions(29);  ///< what is added to a code's number for its block
 const Zmm significands(25);
 const Zmm corrections(24);  ///< of products that are rounded: a half of the last place, numbers
 const Zmm ones(23);
-const Zmm spread(27);  ///< gives each block its lanes of a table that blocks share
+const Zmm spread(27);  ///< gives each block its lanes of a table common to blocks
 const Zmm table(22);
 const Zmm codes(21);
 const Zmm low(20);
@@ -123,7 +123,9 @@ void CodeScaler::find_classes(const ByteTable& converted) {
   scale_limit_ = static_cast<uint32_t>(last + bias + 1) << f32_mantissa_bits;
 }
 
-int CodeScaler::lanes_per_block() const { return shares_table() ? table_lanes / 4 : table_lanes; }
+int CodeScaler::lanes_per_block() const {
+  return has_common_table() ? table_lanes / 4 : table_lanes;
+}
 
 int CodeScaler::elements_per_iteration() const { return scales_per_iteration * block_; }
 
@@ -180,7 +182,7 @@ void CodeScaler::emit_constants() {
   } else {
     emit_load(shifts, vector_constant<uint8_t>(512, [](int i) { return i % 8 * 4; }));
   }
-  if (shares_table()) {
+  if (has_common_table()) {
     // Of each half of a group, the parts of 16 bytes have eight elements of a block and the next.
     emit_load(positions, vector_constant<uint8_t>(512, [&](int i) {
                 const int block = (i % 16 / 8) * 2 + i / 32;
@@ -212,7 +214,7 @@ void CodeScaler::emit_constants() {
   }
 }
 
-/// The table of a block, or of four that share one; `first_block` counts from gpr::period.
+/// The table of a block, or of four that have one together; `first_block` counts from gpr::period.
 void CodeScaler::emit_table(int first_block) {
   const Section section = code_.section(CodeSection::scale_table);
   constexpr int scale_bytes = 4;
@@ -221,15 +223,15 @@ void CodeScaler::emit_table(int first_block) {
     if (block_ == 0) return frame[scales];
     return frame[scales + gpr::period * scale_bytes + first_block * scale_bytes];
   };
-  if (shares_table()) {
+  if (has_common_table()) {
     code_.vbroadcastf32x4(temporary, address(code_.ptr));
     code_.vpermilps(temporary, temporary, spread);
   }
   if (are_powers_) {
-    if (shares_table()) return code_.vpaddd(table | number_lanes, significands, temporary);
+    if (has_common_table()) return code_.vpaddd(table | number_lanes, significands, temporary);
     return code_.vpaddd(table | number_lanes, significands, address(code_.ptr_b));
   }
-  if (shares_table()) {
+  if (has_common_table()) {
     code_.vmulps(table, significands, temporary);
   } else {
     code_.vmulps(table, significands, address(code_.ptr_b));
@@ -258,7 +260,7 @@ void CodeScaler::emit_words(int group) {
   code_.vpmultishiftqb(codes, shifts, codes);
   code_.vpermb(low, codes, low_bytes);
   code_.vpermb(high, codes, high_bytes);
-  if (shares_table()) code_.vpaddb(low, low, positions);
+  if (has_common_table()) code_.vpaddb(low, low, positions);
 }
 
 void CodeScaler::emit_half(int group, int half, Stores stores) {
@@ -280,7 +282,7 @@ void CodeScaler::emit_half(int group, int half, Stores stores) {
 
 void CodeScaler::emit_group(int group, Stores stores) {
   emit_words(group);
-  if (shares_table()) emit_table(group * group_elements / block_);
+  if (has_common_table()) emit_table(group * group_elements / block_);
   for (int half = 0; half < 2; ++half) {
     if (block_ == group_elements / 2) emit_table(2 * group + half);
     emit_half(group, half, stores);

@@ -55,7 +55,7 @@ class CodeScaler {
   };
 
   void find_classes(const ByteTable& converted);
-  bool shares_table() const { return block_ == 16; }
+  bool has_common_table() const { return block_ == 16; }
   int lanes_per_block() const;
   uint32_t number_in_table(int lane) const { return 2 * static_cast<uint32_t>(lane) + 1; }
   const Class* class_of_lane(int lane) const;

@@ -33,8 +33,8 @@ Patterns scales_of(const Dims& shape, uint64_t run) {
   const auto count = static_cast<uint64_t>(element_count(shape).value());
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t exponent = i / run % 256;
-    const uint64_t rest = i % run == 0 ? 0 : mixed(i) & 0x807fffff;
-    scales.elements.push_back(exponent << 23 | rest);
+    const uint64_t others = i % run == 0 ? 0 : mixed(i) & 0x807fffff;
+    scales.elements.push_back(exponent << 23 | others);
   }
   return scales;
 }
