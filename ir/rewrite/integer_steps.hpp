@@ -2,14 +2,9 @@
 // Integer steps of quantization that change nothing, or that a clamp does.
 #pragma once
 
-#include <vector>
-
-#include "ir/function.hpp"
+#include "ir/rewrite/definitions.hpp"
 
 namespace castor::detail {
-
-/// By value, the operation that defines it, or null; as far as they are rewritten.
-using Definitions = std::vector<const Operation*>;
 
 /// The operand that an addition or subtraction of integers hands on, the other being a constant of
 /// zeros and no larger; else `no_value`.

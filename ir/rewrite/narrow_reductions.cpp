@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/rewrite/definitions.hpp"
 #include "ir/rewrite/rebuild.hpp"
 #include "ir/types/convert_options.hpp"
 #include "ir/types/excess_precision.hpp"
@@ -10,16 +11,6 @@
 namespace castor {
 
 namespace {
-
-using Definitions = std::vector<const Operation*>;  ///< by value; null for parameters
-
-Definitions definitions_of(const Function& function) {
-  Definitions definitions(function.values.size(), nullptr);
-  for (const Operation& operation : function.operations) {
-    for (ValueId result : operation.results) definitions[result] = &operation;
-  }
-  return definitions;
-}
 
 bool selects_an_element(OpKind op) {
   return op == OpKind::reduce_min || op == OpKind::reduce_max || op == OpKind::reduce_max_abs;
@@ -39,7 +30,7 @@ class Narrowing {
  public:
   explicit Narrowing(const Function& function)
       : function_(function),
-        definitions_(definitions_of(function)),
+        definitions_(detail::definitions_of(function)),
         carried_(carried_types(function)),
         builder_(function.name),
         ids_(detail::append_parameters(builder_, function)) {}
@@ -83,7 +74,7 @@ class Narrowing {
   }
 
   const Function& function_;
-  const Definitions definitions_;
+  const detail::Definitions definitions_;
   const std::vector<ElementType> carried_;  ///< by value
   FunctionBuilder builder_;
   detail::CopiedIds ids_;

@@ -6,8 +6,8 @@
 
 namespace castor {
 
-/// Reduces the operand of a conversion from f16 or bf16 to f32 or f64, and converts the result, in
-/// place of reducing the conversion's result: the order of numbers, infinities and signed zeros
+/// Reduces the operand of a conversion from f16 or bf16 to f32 or f64, and converts the result,
+/// instead of reducing the conversion's result: the order of numbers, infinities and signed zeros
 /// stays, and the one NaN of reductions is converted to the one of the wider type. Sums stay, and
 /// so does what is carried in a wider type (see carried_types). The same pointer when there is
 /// nothing to do.

@@ -2,9 +2,9 @@
 #include "jit/emit/float_ops.hpp"
 
 #include <bit>
-#include <cstring>
 
 #include "jit/emit/op_helpers.hpp"
+#include "jit/emit/vector_constant.hpp"
 #include "jit/lane/quotient_facts.hpp"
 #include "jit/lane/reciprocals.hpp"
 
@@ -66,11 +66,7 @@ constexpr auto bounded_quotient_bits =
 constexpr auto integer_offset = std::bit_cast<uint32_t>(0x1.8p23f);
 
 std::vector<uint8_t> in_lanes(uint32_t value, int lanes) {
-  std::vector<uint8_t> bytes(static_cast<size_t>(lanes) * sizeof value);
-  for (size_t at = 0; at < bytes.size(); at += sizeof value) {
-    std::memcpy(&bytes[at], &value, sizeof value);
-  }
-  return bytes;
+  return repeated_constant<uint32_t>(32 * lanes, static_cast<int>(value));
 }
 
 /// vfixupimmps' responses to the classes of a quotient: 0 (8) for NaNs, the lowest two digits,

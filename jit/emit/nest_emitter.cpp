@@ -122,7 +122,6 @@ class NestEmitter {
   void emit_elements_to_alignment();
   void emit_tiles();
   void emit_main_loop();
-  void emit_iteration(int elements);
   void emit_main_loop_chunk(int chunk);
   void emit_tail_loop();
   void emit_tail_groups();
@@ -329,26 +328,15 @@ void NestEmitter::emit_table_blocks() {
 
 /// A loop of `blocks` at a time while enough are left: each block's table, then its elements.
 void NestEmitter::emit_table_blocks(int blocks) {
-  const Section loop = code_.section(CodeSection::main_loop);
-  const int elements = blocks * plan_.table_block;
-  code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
-  code_.cmp(gpr::index, gpr::limit);
-  emit_unless(code_, Condition::greater, [&] {
-    code_.align_to(32);
-    const uint32_t begin = code_.position();
-    emit_loop_while(code_, Condition::less_equal, [&] {
-      for (int block = 0; block < blocks; ++block) {
-        const int first = block * plan_.table_block;
-        operands_.set_chunk(first);
-        emit_chunk(block);
-        table_->emit_block(first, plan_.table_block);
-      }
-      const Section next = code_.section(CodeSection::next_iteration);
-      code_.add(gpr::period, blocks);
-      code_.add(gpr::index, elements);
-      code_.cmp(gpr::index, gpr::limit);
-    });
-    loops_.end_loop("main loop", begin, elements);
+  loops_.emit_main_loop(blocks * plan_.table_block, [&] {
+    for (int block = 0; block < blocks; ++block) {
+      const int first = block * plan_.table_block;
+      operands_.set_chunk(first);
+      emit_chunk(block);
+      table_->emit_block(first, plan_.table_block);
+    }
+    const Section next = code_.section(CodeSection::next_iteration);
+    code_.add(gpr::period, blocks);
   });
 }
 
@@ -407,25 +395,13 @@ void NestEmitter::emit_elements_to_alignment() {
 
 /// Whole iterations, while that many elements are left.
 void NestEmitter::emit_main_loop() {
-  const Section loop = code_.section(CodeSection::main_loop);
-  const int elements = plan_.lanes * plan_.chunks;
-  code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
-  code_.cmp(gpr::index, gpr::limit);
-  emit_unless(code_, Condition::greater, [&] {
-    code_.align_to(32);
-    const uint32_t begin = code_.position();
-    emit_loop_while(code_, Condition::less_equal, [&] { emit_iteration(elements); });
-    loops_.end_loop("main loop", begin, elements);
+  loops_.emit_main_loop(plan_.lanes * plan_.chunks, [&] {
+    operands_.enter_main_loop();
+    for (int chunk = 0; chunk < plan_.chunks; ++chunk) emit_main_loop_chunk(chunk);
+    if (!form_.has_periods()) return;
+    const Section next = code_.section(CodeSection::next_iteration);
+    operands_.emit_end_iteration();
   });
-}
-
-void NestEmitter::emit_iteration(int elements) {
-  operands_.enter_main_loop();
-  for (int chunk = 0; chunk < plan_.chunks; ++chunk) emit_main_loop_chunk(chunk);
-  const Section next = code_.section(CodeSection::next_iteration);
-  if (form_.has_periods()) operands_.emit_end_iteration();
-  code_.add(gpr::index, elements);
-  code_.cmp(gpr::index, gpr::limit);
 }
 
 void NestEmitter::emit_main_loop_chunk(int chunk) {

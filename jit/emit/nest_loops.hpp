@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "jit/emit/assembler.hpp"
+#include "jit/emit/control_flow.hpp"
+#include "jit/emit/frame.hpp"
 #include "jit/plan/nest.hpp"
 
 namespace castor::jit {
@@ -16,6 +18,26 @@ class NestLoops {
   /// `folds_rows`: whether the nest's accumulators are in registers in its loops.
   NestLoops(Assembler& code, const Nest& nest, bool folds_rows)
       : code_(code), nest_(nest), folds_rows_(folds_rows) {}
+
+  /// Emits `body`, an iteration that does `elements` elements, so that it is repeated from
+  /// gpr::index on while another iteration ends at gpr::extent or before.
+  template <class Body>
+  void emit_main_loop(int elements, const Body& body) {
+    const Section loop = code_.section(CodeSection::main_loop);
+    code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
+    code_.cmp(gpr::index, gpr::limit);
+    emit_unless(code_, Condition::greater, [&] {
+      code_.align_to(32);
+      const uint32_t begin = code_.position();
+      emit_loop_while(code_, Condition::less_equal, [&] {
+        body();
+        const Section next = code_.section(CodeSection::next_iteration);
+        code_.add(gpr::index, elements);
+        code_.cmp(gpr::index, gpr::limit);
+      });
+      end_loop("main loop", begin, elements);
+    });
+  }
 
   /// Says that the code from `begin` to here is a loop that does `elements` elements per iteration.
   void end_loop(std::string name, uint32_t begin, int64_t elements) {

@@ -17,15 +17,15 @@ using Xbyak::Zmm;
 
 // Registers with one meaning for the whole function (CodeScaler::taken_vectors).
 const Zmm order(31);      ///< brings codes, or the bytes that have them, in order
-const Zmm low_bytes(30);  ///< of the words of codes
-const Zmm more_low(29);   ///< of the codes from 64 on
+const Zmm low_bytes(30);  ///< the lower byte of each code's word
+const Zmm more_low(29);   ///< the same byte for codes from 64 on
 const Zmm high_bytes(28);
 const Zmm more_high(27);
 const Zmm signs(26);      ///< the highest bit of each byte (codes of 8 bits)
-const Zmm shifts(26);     ///< of each code in its eight bytes (codes of 4 bits)
+const Zmm shifts(26);     ///< where each code is in its eight bytes (codes of 4 bits)
 const Zmm positions(29);  ///< what is added to a code's number for its block
 const Zmm significands(25);
-const Zmm corrections(24);  ///< of products that are rounded: a half of the last place, numbers
+const Zmm corrections(24);  ///< added to products: what rounds them, less their numbers
 const Zmm ones(23);
 const Zmm spread(27);  ///< gives each block its lanes of a table common to blocks
 const Zmm table(22);
@@ -57,7 +57,46 @@ bool has_plain_signs(const ByteTable& converted, int code_bits) {
   return true;
 }
 
+uint32_t number_in_table(int lane) { return 2 * static_cast<uint32_t>(lane) + 1; }
+
+/// Lanes of the table for each block: four blocks of 16 have one together.
+int lanes_for_block(int block) { return block == 16 ? table_lanes / 4 : table_lanes; }
+
 }  // namespace
+
+/// Classes, words and the range of scales follow from what codes are as bf16.
+CodeWords::CodeWords(ElementType type) {
+  const ByteTable converted = *conversion_table(type, ElementType::bf16, {});
+  constexpr uint16_t mantissa_mask = (1 << bf16_mantissa_bits) - 1;
+  int least = bias;
+  int greatest = -bias;
+  for (size_t i = 0; i < size_t{1} << bits_of(type); ++i) {
+    const uint16_t number = converted.entries[i];
+    const uint16_t magnitude = number & static_cast<uint16_t>(~bf16_sign);
+    const bool is_number = magnitude != 0 && magnitude < bf16_infinity;
+    const int exponent = is_number ? (magnitude >> bf16_mantissa_bits) - bias : 0;
+    const int stands_for =
+        is_number ? bias << bf16_mantissa_bits | (magnitude & mantissa_mask) : magnitude;
+    const CodeClass own = {static_cast<uint32_t>(stands_for) << 16, is_number};
+    const auto same = std::ranges::find_if(classes, [&](const CodeClass& each) {
+      return each.significand == own.significand && each.is_number == own.is_number;
+    });
+    const auto index = static_cast<int>(same - classes.begin());
+    if (same == classes.end()) classes.push_back(own);
+    if (is_number) {
+      least = std::min(least, exponent);
+      greatest = std::max(greatest, exponent);
+    }
+    words[i] = static_cast<uint16_t>((number & bf16_sign) + exponent * (1 << bf16_mantissa_bits) +
+                                     static_cast<int>(number_in_table(index)));
+  }
+  // Products of the scale's exponent plus `least` are normal, those of `greatest` have room for a
+  // significand below 2 times another, rounded up; so have the table's own, whose exponent is 0.
+  const int first = std::max(1 - bias, 1 - bias - least);
+  const int last = std::min(bias - 2, bias - 2 - greatest);
+  min_scale = static_cast<uint32_t>(first + bias) << f32_mantissa_bits;
+  scale_limit = static_cast<uint32_t>(last + bias + 1) << f32_mantissa_bits;
+}
 
 bool scales_codes(const Nest& nest, const NestForm& form, const Target& target) {
   const ScaledCodes& scaled = nest.program.scaled_codes;
@@ -70,9 +109,11 @@ bool scales_codes(const Nest& nest, const NestForm& form, const Target& target) 
   const int bits = bits_of(element);
   if (bits != 8 && !(bits == 4 && info(element).order == StorageOrder::lsb_first)) return false;
   if (!has_plain_signs(*conversion_table(element, ElementType::bf16, {}), bits)) return false;
-  if (scales == Access::uniform) return bits == 8;  // see emit/row_table.hpp for fewer
-  if (scales != Access::repeated) return false;
-  return form.baked_period == 32 || (form.baked_period == 16 && bits == 4);
+  const bool is_row = scales == Access::uniform && bits == 8;  // row tables do fewer bits
+  const bool is_block = scales == Access::repeated &&
+                        (form.baked_period == 32 || (form.baked_period == 16 && bits == 4));
+  const auto lanes = static_cast<size_t>(lanes_for_block(is_block ? form.baked_period : 0));
+  return (is_row || is_block) && CodeWords(element).classes.size() <= lanes;
 }
 
 CodeScaler::CodeScaler(const Nest& nest, const NestForm& form, Assembler& code, const Frame& frame,
@@ -86,53 +127,15 @@ CodeScaler::CodeScaler(const Nest& nest, const NestForm& form, Assembler& code, 
       sink_(nest.inputs.size()),
       are_powers_(nest.program.scaled_codes.are_powers != 0),
       code_bits_(bits_of(nest.element(codes_))),
-      block_(form.access[scales_] == Access::repeated ? form.baked_period : 0) {
-  find_classes(*conversion_table(nest.element(codes_), ElementType::bf16, {}));
-}
-
-/// Classes, words and the range of scales follow from what codes are as bf16.
-void CodeScaler::find_classes(const ByteTable& converted) {
-  constexpr uint16_t mantissa_mask = (1 << bf16_mantissa_bits) - 1;
-  int least = bias;
-  int greatest = -bias;
-  for (size_t i = 0; i < size_t{1} << code_bits_; ++i) {
-    const uint16_t number = converted.entries[i];
-    const uint16_t magnitude = number & static_cast<uint16_t>(~bf16_sign);
-    const bool is_number = magnitude != 0 && magnitude < bf16_infinity;
-    const int exponent = is_number ? (magnitude >> bf16_mantissa_bits) - bias : 0;
-    const int stands_for =
-        is_number ? bias << bf16_mantissa_bits | (magnitude & mantissa_mask) : magnitude;
-    const Class own = {static_cast<uint32_t>(stands_for) << 16, is_number};
-    const auto same = std::ranges::find_if(classes_, [&](const Class& each) {
-      return each.significand == own.significand && each.is_number == own.is_number;
-    });
-    const auto index = static_cast<int>(same - classes_.begin());
-    if (same == classes_.end()) classes_.push_back(own);
-    if (is_number) {
-      least = std::min(least, exponent);
-      greatest = std::max(greatest, exponent);
-    }
-    words_[i] = static_cast<uint16_t>((number & bf16_sign) + exponent * (1 << bf16_mantissa_bits) +
-                                      static_cast<int>(number_in_table(index)));
-  }
-  // Products of the scale's exponent plus `least` are normal, those of `greatest` have room for a
-  // significand below 2 times another, rounded up; so have the table's own, whose exponent is 0.
-  const int first = std::max(1 - bias, 1 - bias - least);
-  const int last = std::min(bias - 2, bias - 2 - greatest);
-  least_scale_ = static_cast<uint32_t>(first + bias) << f32_mantissa_bits;
-  scale_limit_ = static_cast<uint32_t>(last + bias + 1) << f32_mantissa_bits;
-}
-
-int CodeScaler::lanes_per_block() const {
-  return has_common_table() ? table_lanes / 4 : table_lanes;
-}
+      block_(form.access[scales_] == Access::repeated ? form.baked_period : 0),
+      words_(nest.element(codes_)) {}
 
 int CodeScaler::elements_per_iteration() const { return scales_per_iteration * block_; }
 
 /// The class whose product a lane of the table has; null: none.
-const CodeScaler::Class* CodeScaler::class_of_lane(int lane) const {
-  const auto index = static_cast<size_t>(lane % lanes_per_block());
-  return index < classes_.size() ? &classes_[index] : nullptr;
+const CodeClass* CodeScaler::class_of_lane(int lane) const {
+  const auto index = static_cast<size_t>(lane % lanes_for_block(block_));
+  return index < words_.classes.size() ? &words_.classes[index] : nullptr;
 }
 
 /// A byte of the words of 64 codes; 16 codes four times.
@@ -140,7 +143,7 @@ std::vector<uint8_t> CodeScaler::words_byte(int vector, int byte) const {
   return vector_constant<uint8_t>(512, [&](int i) {
     const size_t code = (static_cast<size_t>(vector) * 64 + static_cast<size_t>(i)) &
                         ((size_t{1} << code_bits_) - 1);
-    return words_[code] >> (8 * byte);
+    return words_.words[code] >> (8 * byte);
   });
 }
 
@@ -163,7 +166,7 @@ std::vector<uint8_t> CodeScaler::order_of_codes() const {
 template <class ValueOf>
 std::vector<uint8_t> CodeScaler::table_constant(ValueOf value) const {
   return vector_constant<uint32_t>(512, [&](int lane) {
-    const Class* own = class_of_lane(lane);
+    const CodeClass* own = class_of_lane(lane);
     return own == nullptr ? 0 : value(lane, *own);
   });
 }
@@ -183,33 +186,35 @@ void CodeScaler::emit_constants() {
     emit_load(shifts, vector_constant<uint8_t>(512, [](int i) { return i % 8 * 4; }));
   }
   if (has_common_table()) {
-    // Of each half of a group, the parts of 16 bytes have eight elements of a block and the next.
+    // Each part of 16 bytes has eight elements of both halves of a group.
     emit_load(positions, vector_constant<uint8_t>(512, [&](int i) {
                 const int block = (i % 16 / 8) * 2 + i / 32;
-                return static_cast<int>(number_in_table(block * lanes_per_block())) - 1;
+                return static_cast<int>(number_in_table(block * lanes_for_block(block_))) - 1;
               }));
     emit_load(spread, vector_constant<uint32_t>(512, [](int i) { return i / 4; }));
   }
   const auto number = [&](int lane) { return number_in_table(lane) << 16; };
   if (are_powers_) {
     // A power's f32 is its exponent alone, which is added to that of the significand, 0 here.
-    emit_load(significands, table_constant([&](int lane, const Class& own) {
+    emit_load(significands, table_constant([&](int lane, const CodeClass& own) {
                 const uint32_t one = own.is_number ? uint32_t{bias} << f32_mantissa_bits : 0;
                 return own.significand - one - number(lane);
               }));
     code_.vmovdqa64(table, significands);
     uint32_t lanes = 0;
     for (int lane = 0; lane < table_lanes; ++lane) {
-      const Class* own = class_of_lane(lane);
+      const CodeClass* own = class_of_lane(lane);
       if (own != nullptr && own->is_number) lanes |= 1u << lane;
     }
     code_.mov(gpr::scratch.cvt32(), lanes);
     code_.kmovd(number_lanes, gpr::scratch.cvt32());
   } else {
     constexpr uint32_t below_half = 0x7fff;
-    emit_load(significands, table_constant([](int, const Class& own) { return own.significand; }));
-    emit_load(corrections,
-              table_constant([&](int lane, const Class&) { return below_half - number(lane); }));
+    emit_load(significands,
+              table_constant([](int, const CodeClass& own) { return own.significand; }));
+    emit_load(corrections, table_constant([&](int lane, const CodeClass&) {
+                return below_half - number(lane);
+              }));
     emit_load(ones, repeated_constant<uint32_t>(512, 1));
   }
 }
@@ -301,20 +306,8 @@ void CodeScaler::emit_by_alignment(const EmitLoops& emit_loops) {
 }
 
 void CodeScaler::emit_row_loop(int groups, Stores stores) {
-  const Section loop = code_.section(CodeSection::main_loop);
-  const int elements = groups * group_elements;
-  code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
-  code_.cmp(gpr::index, gpr::limit);
-  emit_unless(code_, Condition::greater, [&] {
-    code_.align_to(32);
-    const uint32_t begin = code_.position();
-    emit_loop_while(code_, Condition::less_equal, [&] {
-      for (int group = 0; group < groups; ++group) emit_group(group, stores);
-      const Section next = code_.section(CodeSection::next_iteration);
-      code_.add(gpr::index, elements);
-      code_.cmp(gpr::index, gpr::limit);
-    });
-    loops_.end_loop("main loop", begin, elements);
+  loops_.emit_main_loop(groups * group_elements, [&] {
+    for (int group = 0; group < groups; ++group) emit_group(group, stores);
   });
 }
 
@@ -328,9 +321,9 @@ void CodeScaler::emit_row() {
   const Xbyak::Reg32 scale = gpr::scratch.cvt32();
   code_.mov(scale, code_.dword[frame_.emit_pointer(scales_)]);
   if (!are_powers_) code_.and_(scale, magnitude_bits);
-  code_.cmp(scale, least_scale_);
+  code_.cmp(scale, words_.min_scale);
   emit_unless(code_, Condition::less, [&] {
-    code_.cmp(scale, scale_limit_);
+    code_.cmp(scale, words_.scale_limit);
     emit_unless(code_, Condition::greater_equal, [&] {
       emit_table(0);
       emit_by_alignment([&](Stores stores) { emit_row_loops(stores); });
@@ -348,38 +341,29 @@ void CodeScaler::emit_leave_if_out_of_range(const Xbyak::Label& exit) {
     code_.vpslld(temporary, temporary, 1);
     code_.vpsrld(temporary, temporary, 1);
   }
-  code_.vpsubd(temporary, temporary,
-               code_.constant(repeated_constant<uint32_t>(512, static_cast<int>(least_scale_))));
+  code_.vpsubd(
+      temporary, temporary,
+      code_.constant(repeated_constant<uint32_t>(512, static_cast<int>(words_.min_scale))));
   code_.vpcmpud(out_of_range, temporary,
                 code_.constant(repeated_constant<uint32_t>(
-                    512, static_cast<int>(scale_limit_ - least_scale_))),
+                    512, static_cast<int>(words_.scale_limit - words_.min_scale))),
                 not_less);
   code_.kortestw(out_of_range, out_of_range);
   code_.jnz(exit, Xbyak::CodeGenerator::T_NEAR);
 }
 
 void CodeScaler::emit_blocks_loop(Stores stores) {
-  const Section loop = code_.section(CodeSection::main_loop);
   const int elements = elements_per_iteration();
   Xbyak::Label exit;
-  code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
-  code_.cmp(gpr::index, gpr::limit);
-  emit_unless(code_, Condition::greater, [&] {
-    code_.align_to(32);
-    const uint32_t begin = code_.position();
-    emit_loop_while(code_, Condition::less_equal, [&] {
-      emit_leave_if_out_of_range(exit);
-      if (code_bits_ == 4) {
-        code_.mov(gpr::counter, gpr::index);
-        code_.shr(gpr::counter, 1);
-      }
-      for (int group = 0; group < elements / group_elements; ++group) emit_group(group, stores);
-      const Section next = code_.section(CodeSection::next_iteration);
-      code_.add(gpr::period, scales_per_iteration);
-      code_.add(gpr::index, elements);
-      code_.cmp(gpr::index, gpr::limit);
-    });
-    loops_.end_loop("main loop", begin, elements);
+  loops_.emit_main_loop(elements, [&] {
+    emit_leave_if_out_of_range(exit);
+    if (code_bits_ == 4) {
+      code_.mov(gpr::counter, gpr::index);
+      code_.shr(gpr::counter, 1);
+    }
+    for (int group = 0; group < elements / group_elements; ++group) emit_group(group, stores);
+    const Section next = code_.section(CodeSection::next_iteration);
+    code_.add(gpr::period, scales_per_iteration);
   });
   code_.L(exit);
 }

@@ -16,6 +16,7 @@
 // program: they are compared first.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "jit/emit/frame.hpp"
@@ -26,6 +27,22 @@ namespace castor::jit {
 /// Whether a nest's codes are scaled in this way: it wants VBMI, contiguous codes of 8 bits, or of
 /// 4 in blocks, and for each row one scale, or one for each block of 32, or of 16 codes of 4 bits.
 bool scales_codes(const Nest& nest, const NestForm& form, const Target& target);
+
+/// Codes that have one significand, or are zero, or one NaN or infinity.
+struct CodeClass {
+  uint32_t significand;  ///< what stands for them, as f32
+  bool is_number;        ///< and not zero
+};
+
+/// What look-ups of a small float's codes are made of.
+struct CodeWords {
+  explicit CodeWords(ElementType type);
+
+  std::vector<CodeClass> classes;        ///< in the order of the table's lanes
+  std::array<uint16_t, 256> words = {};  ///< by code
+  uint32_t min_scale = 0;                ///< the bits of the f32 from which on scales are in range
+  uint32_t scale_limit = 0;              ///< those of the one at which they are no more
+};
 
 class CodeScaler {
  public:
@@ -49,16 +66,8 @@ class CodeScaler {
   int elements_per_iteration() const;
 
  private:
-  struct Class {
-    uint32_t significand;  ///< what stands for the class, as f32
-    bool is_number;        ///< and not zero
-  };
-
-  void find_classes(const ByteTable& converted);
   bool has_common_table() const { return block_ == 16; }
-  int lanes_per_block() const;
-  uint32_t number_in_table(int lane) const { return 2 * static_cast<uint32_t>(lane) + 1; }
-  const Class* class_of_lane(int lane) const;
+  const CodeClass* class_of_lane(int lane) const;
   std::vector<uint8_t> words_byte(int vector, int byte) const;
   std::vector<uint8_t> order_of_codes() const;
   template <class ValueOf>
@@ -84,10 +93,7 @@ class CodeScaler {
   const bool are_powers_;
   const int code_bits_;
   const int block_;  ///< elements with one scale; 0: a row
-  std::vector<Class> classes_;
-  std::array<uint16_t, 256> words_ = {};
-  uint32_t least_scale_ = 0;  ///< as f32: the least one in range
-  uint32_t scale_limit_ = 0;  ///< the least one beyond
+  const CodeWords words_;
 };
 
 }  // namespace castor::jit

@@ -45,7 +45,7 @@ class Reciprocals {
            levels_[static_cast<size_t>(id)] == LoopLevel::chunk;
   }
 
-  /// Copies an instruction, or one that takes the place of those that round a quotient.
+  /// Copies an instruction, or one that does what those do that round a quotient.
   LaneId copy(LaneId id, LaneId rounded) {
     LaneInst inst = at(id);
     if (rounded != no_lane) {
@@ -97,10 +97,10 @@ class Reciprocals {
   LaneId two_steps(const LaneInst& quotient) {
     const uint32_t origin = quotient.origin;
     const LaneId lacks = sub_product(number(1.0f), reciprocal_of(quotient), quotient.b, origin);
-    const LaneId rest = binary(LaneOp::float_div, LaneType::f32, lacks, quotient.b, origin);
+    const LaneId correction = binary(LaneOp::float_div, LaneType::f32, lacks, quotient.b, origin);
     const LaneId negative =
         binary(LaneOp::float_div, LaneType::f32, number(-1.0f), quotient.b, origin);
-    const LaneId small = binary(LaneOp::float_mul, LaneType::f32, quotient.a, rest, origin);
+    const LaneId small = binary(LaneOp::float_mul, LaneType::f32, quotient.a, correction, origin);
     return sub_product(small, quotient.a, negative, origin);
   }
 

@@ -26,23 +26,24 @@ class Range {
         scaling_(scaling),
         dividend_(before_widening(scaling.operands[0])) {}
 
-  bool bounds_quotient() const { return has_share(scaling_.operands[1]); }
+  bool bounds_quotient() const { return is_fraction_of_range(scaling_.operands[1]); }
 
   bool bounds_product() const {
     const Operation* reciprocal = defined_by(scaling_.operands[1], OpKind::div);
     return reciprocal != nullptr && number(reciprocal->operands[0]) == 1.0f &&
-           has_share(reciprocal->operands[1]);
+           is_fraction_of_range(reciprocal->operands[1]);
   }
 
  private:
-  bool has_share(ValueId divisor) const {
-    // Roundings of the share and its reciprocal make the quotient larger by less than this factor.
+  bool is_fraction_of_range(ValueId divisor) const {
+    // Roundings of the fraction and its reciprocal make the quotient larger by less than this
+    // factor.
     constexpr double more = 1 + 0x1p-20;
-    const Operation* share = defined_by(divisor, OpKind::div);
-    if (share == nullptr) return false;
-    const std::optional<float> parts = number(share->operands[1]);
+    const Operation* fraction = defined_by(divisor, OpKind::div);
+    if (fraction == nullptr) return false;
+    const std::optional<float> parts = number(fraction->operands[1]);
     const bool fits = parts && *parts >= 1 && *parts * more <= max_bounded_quotient;
-    return fits && (is_magnitude(share->operands[0]) || is_difference(share->operands[0]));
+    return fits && (is_magnitude(fraction->operands[0]) || is_difference(fraction->operands[0]));
   }
 
   const Operation* defined_by(ValueId value, OpKind op) const {

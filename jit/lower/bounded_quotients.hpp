@@ -8,7 +8,7 @@
 
 namespace castor::jit {
 
-/// Whether each element of a division of f32 is divided by some constant's share of a range that it
+/// Whether each element of a division of f32 is divided by a constant fraction of a range that it
 /// is in: the largest magnitude along axes, or the largest number less the lowest one, of which one
 /// is not negative and the other not positive. Then a quotient of finite numbers by a normal
 /// divisor is at most max_bounded_quotient in magnitude. `defining`: by value, the operation that
@@ -16,7 +16,8 @@ namespace castor::jit {
 bool has_bounded_quotient(const Function& function, const std::vector<const Operation*>& defining,
                           const Operation& division);
 
-/// The same of a product by the reciprocal of such a share, where that is finite.
+/// Whether each element of a product of f32 is multiplied by the reciprocal of such a fraction: the
+/// bound is the same where that is finite.
 bool has_bounded_product(const Function& function, const std::vector<const Operation*>& defining,
                          const Operation& multiplication);
 

@@ -82,8 +82,9 @@ LaneTensor add_floats(const Elementwise& op);
 LaneTensor sub_floats(const Elementwise& op);
 LaneTensor mul_floats(const Elementwise& op);
 LaneTensor div_floats(const Elementwise& op);
-/// Only small integers are made of the quotient (RoundedValues::is_small).
+/// See lower_bounded_product.
 LaneTensor bounded_product_of_floats(const Elementwise& op);
+/// Only small integers are made of the quotient (RoundedValues::is_small).
 LaneTensor small_quotient_of_floats(const Elementwise& op, QuotientFacts facts);
 LaneTensor floor_div_floats(const Elementwise& op);
 LaneTensor mod_floats(const Elementwise& op);

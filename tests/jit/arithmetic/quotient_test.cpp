@@ -20,8 +20,8 @@ float quotient(float x, float s) {
 /// The same in two steps, for dividends of 8 significant bits (with_reciprocals).
 float quotient_of_short(float x, float s) {
   const float reciprocal = 1.0f / s;
-  const float rest = std::fma(-reciprocal, s, 1.0f) / s;
-  return std::fma(x, reciprocal, x * rest);
+  const float correction = std::fma(-reciprocal, s, 1.0f) / s;
+  return std::fma(x, reciprocal, x * correction);
 }
 
 uint64_t bits_of_float(float value) { return std::bit_cast<uint32_t>(value); }
@@ -272,7 +272,8 @@ TEST(Quotient, ClampsThatSaturationDoesNotReplace) {
   }
 }
 
-/// Rows whose largest magnitude is `range`, and elements that are nearly halves of its share.
+/// Rows whose largest magnitude is `range`, and elements that are nearly halves of the scale that
+/// follows.
 Patterns rows_of_range(ElementType type, double parts, bool has_specials) {
   std::mt19937 random(21);
   Patterns x{type, Dims{0, Rows::columns}, {}};

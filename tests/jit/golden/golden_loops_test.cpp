@@ -53,20 +53,34 @@ std::vector<MeasuredLoop> measured_loops(jit::PortModel model, size_t every_nth)
   return measured;
 }
 
-/// A bound that is above what is measured is wrong. What is measured may be far above the bound
-/// where loops wait for results, or where another process has the core; but not of most loops.
-TEST(GoldenLoops, TakeNoFewerCyclesThanTheModelOfThisCoreSays) {
-  const auto model = host_model();
-  if (!model) GTEST_SKIP() << "this core has no port model of its own";
-  const std::vector<MeasuredLoop> loops = measured_loops(*model, long_form() ? 1 : 3);
-  ASSERT_GE(loops.size(), 20u);
+/// What is wrong with a model's bounds by one round of measurements; empty if nothing. A bound that
+/// is above what is measured is wrong. What is measured may be far above the bound where loops wait
+/// for results; but not of most loops.
+std::string mistake_of(const std::vector<MeasuredLoop>& loops) {
   std::vector<double> fractions;
   for (const MeasuredLoop& loop : loops) {
-    EXPECT_GT(loop.cycles, 0.9 * loop.bound) << loop.name << ": the bound is " << loop.bound;
+    if (loop.cycles <= 0.9 * loop.bound) {
+      return fmt::format("{}: {} cycles, but the bound is {}", loop.name, loop.cycles, loop.bound);
+    }
     fractions.push_back(loop.bound / loop.cycles);
   }
   std::ranges::sort(fractions);
-  EXPECT_GT(fractions[fractions.size() / 2], 0.75) << "half of the loops take longer";
+  const double median = fractions[fractions.size() / 2];
+  return median > 0.75 ? "" : fmt::format("half of the loops reach less than {:.2f}", median);
+}
+
+/// Where the core changes its clock, or another process has it, a round says nothing: a wrong model
+/// is wrong in all of five.
+TEST(GoldenLoops, TakeNoFewerCyclesThanTheModelOfThisCoreSays) {
+  const auto model = host_model();
+  if (!model) GTEST_SKIP() << "this core has no port model of its own";
+  std::string mistake = "not measured";
+  for (int round = 0; round < 5 && !mistake.empty(); ++round) {
+    const std::vector<MeasuredLoop> loops = measured_loops(*model, long_form() ? 1 : 3);
+    ASSERT_GE(loops.size(), 20u);
+    mistake = mistake_of(loops);
+  }
+  EXPECT_EQ(mistake, "");
 }
 
 }  // namespace

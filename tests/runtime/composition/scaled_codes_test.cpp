@@ -33,8 +33,8 @@ Patterns scales_of(const Dims& shape, uint64_t run) {
   const auto count = static_cast<uint64_t>(element_count(shape).value());
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t exponent = i / run % 256;
-    const uint64_t others = i % run == 0 ? 0 : mixed(i) & 0x807fffff;
-    scales.elements.push_back(exponent << 23 | others);
+    const uint64_t other_bits = i % run == 0 ? 0 : mixed(i) & 0x807fffff;
+    scales.elements.push_back(exponent << 23 | other_bits);
   }
   return scales;
 }
@@ -65,7 +65,8 @@ void check(const Patterns& codes, const Patterns& scales, std::string_view produ
       << name_of(codes.type) << to_string(codes.shape) << " by " << name_of(scales.type);
 }
 
-/// Sixteen blocks are compared at once: so many have one exponent, and the last iteration is short.
+/// The scales of sixteen blocks are compared at once: here they have one exponent, or two. The last
+/// iteration is short.
 TEST(ScaledCodes, InBlocks) {
   for (const ElementType type : small_floats) {
     for (const int64_t block : {int64_t{16}, int64_t{32}}) {
