@@ -86,7 +86,7 @@ void register_wake_up(Session& session, const Selection& selected) {
   std::vector<Cell> cells;
   for (const int64_t kib : sizes_kib) {
     cells.push_back({true, kib});
-    if (has_thread_pool()) cells.push_back({false, kib});
+    cells.push_back({false, kib});
   }
   register_cells(session, selected, cells, run_cell);
 }

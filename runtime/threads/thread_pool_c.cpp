@@ -34,8 +34,6 @@ castor_executor in_c(Executor& pool) {
 
 extern "C" {
 
-int32_t castor_has_thread_pool() noexcept { return castor::has_thread_pool() ? 1 : 0; }
-
 castor_status castor_thread_pool_create(int32_t threads, castor_thread_pool** pool,
                                         castor_error* error) noexcept {
   using namespace castor;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pools of castor::threads, with oneTBB where there is one and on plain threads: every task
-// once, many callers.
+// The pool of castor::threads: every task once, many callers, threads that spin and that sleep.
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -52,6 +52,50 @@ TEST(ThreadPool, ManyCallersShareOne) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(wrong, 0);
+}
+
+void count_run(void* context, int /*index*/) { ++*static_cast<std::atomic<int>*>(context); }
+
+TEST(ThreadPool, ShortCallsFollowEachOther) {
+  const std::shared_ptr<Executor> pool = *make_thread_pool(2);
+  for (int i = 0; i < 20'000; ++i) {
+    std::atomic<int> runs = 0;
+    pool->run(2, count_run, &runs);
+    ASSERT_EQ(runs, 2) << "call " << i;
+  }
+}
+
+/// After a pause that is longer than they wait in a loop.
+TEST(ThreadPool, ThreadsThatSleepComeBack) {
+  struct Meeting {
+    std::atomic<int> present = 0;
+  };
+  // Each task waits for the other, so that both have to run at the same time.
+  const auto meet = [](void* context, int /*index*/) {
+    std::atomic<int>& present = static_cast<Meeting*>(context)->present;
+    ++present;
+    while (present < 2) std::this_thread::yield();
+  };
+  const std::shared_ptr<Executor> pool = *make_thread_pool(2);
+  if (pool->tasks() < 2) GTEST_SKIP() << "one core";
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(i % 2 == 0 ? 3 : 0));
+    Meeting meeting;
+    pool->run(2, meet, &meeting);
+    ASSERT_EQ(meeting.present, 2);
+  }
+}
+
+TEST(ThreadPool, EndsWhileThreadsSpinAndWhileTheySleep) {
+  for (const int pause_us : {0, 50, 1000}) {
+    for (int i = 0; i < 20; ++i) {
+      const std::shared_ptr<Executor> pool = *make_thread_pool(2);
+      std::atomic<int> runs = 0;
+      pool->run(3, count_run, &runs);
+      ASSERT_EQ(runs, 3);
+      std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
+    }
+  }
 }
 
 TEST(ThreadPool, OfAsManyThreadsAsThereAreCores) {
