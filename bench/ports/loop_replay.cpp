@@ -23,9 +23,9 @@ constexpr size_t region_bytes = size_t{2} << 20;  // a pointer is in the middle 
 constexpr size_t region_middle = region_bytes / 2;
 constexpr size_t stagger = 64 * 37;  // so that regions do not share the lower 12 bits of addresses
 constexpr uint64_t number = 8;       // strides and all that is no pointer are this
-constexpr int64_t l1_share = int64_t{16} << 10;  // bytes of tensors in a call
+constexpr int64_t l1_share = int64_t{24} << 10;  // bytes of tensors in a call
 constexpr int64_t min_iterations = 12;
-constexpr int64_t max_iterations = 96;
+constexpr int64_t max_iterations = 192;
 constexpr int sizes = 4;  // numbers of iterations that calls have, by turns without pattern
 constexpr int rounds_a_repetition = 8;  // calls of each size
 
@@ -101,6 +101,7 @@ void LoopReplay::emit(const jit::MachineCode& code, const jit::CodeLoop& loop,
   c.L(begin);
   const size_t at = c.getSize();
   for (uint32_t i = loop.begin; i < loop.end; ++i) c.db(std::to_integer<int>(code.bytes[i]));
+  c.lfence();  // else what is left of the loop overlaps with the next call, more of a long one
   c.mov(rax, c.ptr[reinterpret_cast<uint64_t>(saved_.data())]);
   c.mov(rsp, rax);
   for (size_t i = callee_saved.size(); i-- > 0;) c.pop(callee_saved[i]);
@@ -186,7 +187,7 @@ Result<std::unique_ptr<LoopReplay>> LoopReplay::prepare(const jit::MachineCode& 
   replay->emit(code, loop, body);
   const int64_t bytes = std::max<int64_t>(loop.load_bytes + loop.store_bytes, 1);
   const int64_t most = std::clamp(l1_share / bytes, min_iterations, max_iterations);
-  const int64_t fewest = std::max<int64_t>(most / 4, sizes);
+  const int64_t fewest = std::max<int64_t>(most / 2, sizes);
   for (int64_t i = 0; i < sizes; ++i) {
     replay->many_.push_back(replay->call_of(*needs, most - i));
     replay->few_.push_back(replay->call_of(*needs, fewest - i));

@@ -4,6 +4,7 @@
 // is of which class is the same for all cores (port_table.cpp).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -179,25 +180,42 @@ struct CostRow {
   const Form& form(bool wide) const { return wide ? in_512 : up_to_256; }
 };
 
-/// Cycles that one access of each kind keeps all ports that can do it, in L1.
-struct AccessCycles {
-  double gpr = 0;     ///< a general register
-  double mask = 0;    ///< a mask register
-  double vector = 0;  ///< up to 256 bits
-  double vector_512 = 0;
+/// Something of each kind of access to memory.
+template <class Value>
+struct ByAccess {
+  Value gpr{};     ///< a general register
+  Value mask{};    ///< a mask register
+  Value vector{};  ///< up to 256 bits
+  Value vector_512{};
+};
+
+/// Cycles that loads keep the load ports busy, in L1. Some loads are done by some of the ports
+/// only; others take what these leave. So both sums bound the time of several loads.
+struct LoadCycles {
+  double all = 0;   ///< all ports: port cycles over their number
+  double wide = 0;  ///< the ports that alone do wide loads; 0: any port does these loads
+
+  LoadCycles& operator+=(const LoadCycles& other) {
+    all += other.all;
+    wide += other.wide;
+    return *this;
+  }
+  double bound() const { return std::max(all, wide); }
 };
 
 struct PortCore {
   std::string_view name;  ///< "Zen 4"
   std::span<const std::string_view> ports;
-  AccessCycles load{};
-  AccessCycles store{};
-  /// What the data of a vector's store occupy beside that; no ports: nothing that computes.
-  PortUse stored_vector{};
-  PortUse stored_vector_512{};
-  double gather_element = 0;  ///< cycles of load ports per element of a gather
+  ByAccess<LoadCycles> load{};
+  ByAccess<double> store{};  ///< cycles that one keeps all store ports, in L1
+  /// What the data of a vector's or a mask's store occupy beside that; no uses: nothing that
+  /// computes.
+  CostRow::Form stored_vector{};
+  CostRow::Form stored_mask{};
+  double gather_element = 0;  ///< cycles of all load ports per element of a gather
   double width = 0;       ///< macro-operations dispatched a cycle (Intel: fused micro-operations)
   double jump_taken = 1;  ///< cycles from one taken branch to the next
+  bool fuses_moves = false;  ///< a copy and what overwrites the copy are one (fusion.hpp)
   bool has_tiles =
       false;  ///< AMX; figures of other cores' tiles are Granite Rapids' (tile_unit.hpp)
   std::array<CostRow, cost_count> costs{};

@@ -5,34 +5,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <map>
 #include <set>
 #include <vector>
 
+#include "jit/listing/fusion.hpp"
 #include "jit/listing/port_form.hpp"
 #include "jit/listing/tile_unit.hpp"
 
 namespace castor::jit {
 namespace {
 
-constexpr int narrow_bits = 256;  // wider accesses cost `vector_512`
+constexpr int narrow_bits = 256;  // wider accesses are `vector_512`
 
-double cycles_of(const AccessCycles& access, const ZydisDecodedOperand& memory,
-                 const OperandForm& form, bool of_mask) {
+template <class Value>
+Value value_of(const ByAccess<Value>& access, const ZydisDecodedOperand& memory,
+               const OperandForm& form, bool of_mask) {
   if (of_mask && !form.vector) return access.mask;
   if (!form.vector) return access.gpr;
   return memory.size > narrow_bits ? access.vector_512 : access.vector;
 }
 
-double load_cycles(const PortCore& core, const PortRow& row, const DecodedInstruction& decoded,
-                   const ZydisDecodedOperand& memory, const OperandForm& form) {
+LoadCycles load_cycles(const PortCore& core, const PortRow& row, const DecodedInstruction& decoded,
+                       const ZydisDecodedOperand& memory, const OperandForm& form) {
   if (row.gathers) {
     const ZydisDecodedOperand& gathered = decoded.operands[0];
-    return core.gather_element * gathered.size / std::max<int>(memory.size, 1);
+    return {.all = core.gather_element * gathered.size / std::max<int>(memory.size, 1)};
   }
-  return cycles_of(core.load, memory, form, form.mask_destination);
+  return value_of(core.load, memory, form, form.mask_destination);
 }
 
 /// Sums what the instructions of a loop ask for, and bounds the time from below.
@@ -46,7 +47,7 @@ class Demand {
  private:
   void add_tiles(const TileCycles& cycles);
   void add_memory(const PortRow& row, const DecodedInstruction& decoded, const OperandForm& form);
-  void add_use(const PortUse& use);
+  void add_uses(const CostRow::Form& form);
   void add_ports(Cost cost, const CostRow::Form& form);
   void add_front_end(Cost cost, size_t micro_operations, const DecodedInstruction& decoded);
   std::set<Ports> unions() const;
@@ -56,12 +57,12 @@ class Demand {
   const std::array<int, 8> tile_rows_;
   bool has_tiles_ = false;
   double tile_unit_ = 0;
-  double load_ = 0;
+  LoadCycles load_;
   double store_ = 0;
   double macro_operations_ = 0;
   double jumps_taken_ = 0;
-  bool fuses_with_jump_ = false;
-  std::map<Ports, double> work_;  // cycles by the set of ports that can do the work
+  const DecodedInstruction* before_ = nullptr;  // the instruction before
+  std::map<Ports, double> work_;                // cycles by the set of ports that can do the work
   std::map<Cost, double>
       own_work_;  // cycles by class, where ports are not known, over their number
 };
@@ -96,35 +97,32 @@ void Demand::add_memory(const PortRow& row, const DecodedInstruction& decoded,
       load_ += load_cycles(core_, row, decoded, operand, form);
     }
     if (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) {
-      store_ += cycles_of(core_.store, operand, form, form.mask_source);
-      if (form.vector || form.mask_source)
-        add_use(operand.size > narrow_bits ? core_.stored_vector_512 : core_.stored_vector);
+      store_ += value_of(core_.store, operand, form, form.mask_source);
+      if (form.vector) add_uses(core_.stored_vector);
+      if (form.mask_source && !form.vector) add_uses(core_.stored_mask);
     }
   }
 }
 
-void Demand::add_use(const PortUse& use) {
-  if (use.ports != 0) work_[use.ports] += use.cycles;
+void Demand::add_uses(const CostRow::Form& form) {
+  for (const PortUse& use : form.all()) work_[use.ports] += use.cycles;
 }
 
 void Demand::add_ports(Cost cost, const CostRow::Form& form) {
+  add_uses(form);
   for (const PortUse& use : form.all()) {
-    add_use(use);
     if (use.at_most > 0) own_work_[cost] += use.cycles / use.at_most;
   }
 }
 
-/// A flag-setting instruction and the conditional jump after it are one macro-operation (Software
-/// Optimization Guide, branch fusion).
+/// Instructions that fuse are one macro-operation.
 void Demand::add_front_end(Cost cost, size_t micro_operations, const DecodedInstruction& decoded) {
-  constexpr std::array fusing = {ZYDIS_MNEMONIC_CMP, ZYDIS_MNEMONIC_TEST, ZYDIS_MNEMONIC_ADD,
-                                 ZYDIS_MNEMONIC_SUB, ZYDIS_MNEMONIC_INC,  ZYDIS_MNEMONIC_DEC,
-                                 ZYDIS_MNEMONIC_AND, ZYDIS_MNEMONIC_OR,   ZYDIS_MNEMONIC_XOR};
   const bool conditional = decoded.instruction.meta.category == ZYDIS_CATEGORY_COND_BR;
-  if (!(conditional && fuses_with_jump_)) {
-    macro_operations_ += static_cast<double>(std::max<size_t>(micro_operations, 1));
-  }
-  fuses_with_jump_ = std::ranges::find(fusing, decoded.instruction.mnemonic) != fusing.end();
+  const bool fuses =
+      before_ != nullptr && ((conditional && fuses_with_jump(*before_)) ||
+                             (core_.fuses_moves && fuses_with_move(*before_, decoded)));
+  if (!fuses) macro_operations_ += static_cast<double>(std::max<size_t>(micro_operations, 1));
+  before_ = &decoded;
 
   const auto target = branch_target(decoded);
   const bool backward = target && *target <= decoded.offset;
@@ -175,7 +173,7 @@ PortCycles Demand::cycles() const {
   result.core = core_.name;
   result.has_tiles = has_tiles_;
   result.has_foreign_tiles = has_tiles_ && !core_.has_tiles;
-  result.load = load_;
+  result.load = load_.bound();
   result.store = store_;
   result.front_end = std::max(macro_operations_ / core_.width, jumps_taken_ * core_.jump_taken);
   bound_pipes(result);

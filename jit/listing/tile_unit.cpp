@@ -23,8 +23,8 @@ int rows_of(const ZydisDecodedOperand& tile, std::span<const int, 8> rows) {
 /// Measured: 16.0 of 16 rows, 14.7 of 14, 13.3 of 12, 9.25 of 1 to 7.
 double product_cycles(int rows) { return std::max<double>(9.25, rows); }
 
-/// Measured: 8.1 of 16 rows, 7.3 of 14, 4.2 of 8, so two rows a cycle.
-double load_cycles(int rows) { return rows / 2.0; }
+/// Measured: 8.1 of 16 rows, 7.3 of 14, 4.2 of 8, so each row is a load of 512 bits.
+LoadCycles load_cycles(int rows) { return {.all = rows / 3.0, .wide = rows / 2.0}; }
 
 /// Measured of any number of rows.
 constexpr double store_cycles = 15.6;

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "jit/listing/decoder.hpp"
+#include "jit/listing/port_core.hpp"
 
 namespace castor::jit {
 
@@ -23,7 +24,7 @@ std::array<int, 8> tile_rows_of(std::span<const DecodedInstruction> program,
 /// Cycles of one instruction on tile data.
 struct TileCycles {
   double product = 0;  ///< the unit takes
-  double load = 0;     ///< all load ports take
+  LoadCycles load{};   ///< the load ports take
   double store = 0;    ///< the store ports take
 };
 /// Nothing for any other instruction, also for those that configure tiles: loops have none.

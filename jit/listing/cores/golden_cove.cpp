@@ -12,8 +12,9 @@
 // figures on an Emerald Rapids show it: 1.74 vpdpbusd zmm a cycle over whole layers
 // (bench/results/intel-xeon-emerald-rapids.md), where one port does at most 1.
 //
-// Loads and stores, and addresses, have ports of their own (2, 3, 4, 7, 8, 9, 11), which
-// `AccessCycles` describes: three loads of up to 256 bits a cycle or two of 512, two stores or one.
+// Loads and stores, and addresses, have ports of their own (2, 3, 4, 7, 8, 9, 11): three loads a
+// cycle, of which two may be of 512 bits (Intel's Optimization Reference Manual), and two
+// stores of up to 256 bits or one of 512.
 // "DIV" is the divider, which is not pipelined.
 #include "jit/listing/port_notation.hpp"
 
@@ -145,9 +146,11 @@ constexpr CoreRow redwood_cove_rows[] = {
 };
 // clang-format on
 
-constexpr AccessCycles loads = {
-    .gpr = 1.0 / 3, .mask = 1.0 / 3, .vector = 1.0 / 3, .vector_512 = 1.0 / 2};
-constexpr AccessCycles stores = {
+constexpr ByAccess<LoadCycles> loads = {.gpr = {1.0 / 3},
+                                        .mask = {1.0 / 3},
+                                        .vector = {1.0 / 3},
+                                        .vector_512 = {.all = 1.0 / 3, .wide = 1.0 / 2}};
+constexpr ByAccess<double> stores = {
     .gpr = 1.0 / 2, .mask = 1.0 / 2, .vector = 1.0 / 2, .vector_512 = 1};
 constexpr auto golden_cove_costs = notation::table_of(ports, rows);
 

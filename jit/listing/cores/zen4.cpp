@@ -143,11 +143,15 @@ constexpr CoreRow rows[] = {
 
 }  // namespace
 
-// Loads and stores: 1.00 and 1.98 of 512 bits, 0.50 and 0.99 of 256, kmovq from memory 0.99.
+// Loads and stores: 1.00 and 1.98 of 512 bits, 0.50 and 0.99 of 256, kmovq from memory 0.99. Three
+// loads a cycle, of which two may be of vectors (AMD's guide); one of 512 bits is two.
 constexpr PortCore zen4_ports = {
     .name = "Zen 4",
     .ports = ports,
-    .load = {.gpr = 1.0 / 3, .mask = 1, .vector = 0.5, .vector_512 = 1},
+    .load = {.gpr = {1.0 / 3},
+             .mask = {.all = 1.0 / 3, .wide = 1},
+             .vector = {.all = 1.0 / 3, .wide = 0.5},
+             .vector_512 = {.all = 2.0 / 3, .wide = 1}},
     .store = {.gpr = 1.0 / 2, .mask = 1, .vector = 1, .vector_512 = 2},
     .gather_element = 16.9 / 16,  // vpgatherdd
     .width = 6,

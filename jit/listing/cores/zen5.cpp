@@ -8,11 +8,17 @@
 // float products and float additions share nothing, so they are FP0 FP1 and FP2 FP3, as AMD's
 // Software Optimization Guide for Zen 5 (58455) has it; shuffles share one pipe with either of
 // them, saturating additions the other one of each, and the two share nothing: FP1 FP2, FP0 FP3.
-// The data of a vector that is stored, and what moves to general registers, takes FP4 FP5; so does
-// the third source of products that are added to something and of look-ups in two registers, as
-// these take 1.0 beside a move to a general register and not 0.5. A store of 512 bits takes 1.45 of
-// the two beside third sources, up to 2 in some loops. "G2F" is the way from general registers, of
-// which there is one.
+// Data that leave the vector unit, to memory or general registers, take FP4 FP5, be they of vectors
+// or of masks. Those of vectors and the third sources of products that are added to something and
+// of look-ups in two registers share something else, of which there are two as well, "RD0" and
+// "RD1": by turns they take 1.0 and not 0.5, but third sources beside moves of masks take 0.5. A
+// third source that is read when it has just been made takes none: such pairs take 0.67 to 0.85. A
+// store of 512 bits beside third sources takes 1.45, beside moves 1.0, as if it took one. "G2F" is
+// the way from general registers, of which there is one.
+//
+// Four loads a cycle, of which two may be of vectors or masks: by turns with a load of a general
+// register, one of 256 bits takes 0.57 cycles for both and one of a mask 0.60; one of 512 bits
+// takes 0.93, as if it were two.
 //
 // Latencies: operations that AMD gives one cycle take two where the scheduler is full of such that
 // wait for each other, as it is in these loops and may be in castor's; alone they take one.
@@ -24,7 +30,8 @@ namespace {
 using enum Cost;
 
 constexpr std::string_view ports[] = {"FP0",  "FP1",  "FP2",  "FP3",  "FP4",  "FP5", "ALU0",
-                                      "ALU1", "ALU2", "ALU3", "ALU4", "ALU5", "G2F"};
+                                      "ALU1", "ALU2", "ALU3", "ALU4", "ALU5", "G2F", "RD0",
+                                      "RD1"};
 
 // clang-format off
 constexpr CoreRow rows[] = {
@@ -47,9 +54,9 @@ constexpr CoreRow rows[] = {
     {vector_unpack,         "FP0123",            {},           2},
     {vector_permute,        "FP12",              {},           4, 5},
     {vector_permute_16,     "FP12",              {},           4, 5},
-    {vector_permute_two,    "FP12+FP45",         {},           4, 5},
-    {vector_permute_two_16, "FP12+FP45",         {},           4, 5},
-    {vector_permute_two_8,  "FP12+FP45",         {},           4, 5},
+    {vector_permute_two,    "FP12+RD01",         {},           4, 5},
+    {vector_permute_two_16, "FP12+RD01",         {},           4, 5},
+    {vector_permute_two_8,  "FP12+RD01",         {},           4, 5},
     {vector_widen,          "FP12",              {},           2, 4},
     {vector_narrow,         "FP12",              {},           4, 5},
     {vector_insert,         "FP12",              {},           2},
@@ -67,24 +74,24 @@ constexpr CoreRow rows[] = {
     {vector_multiply_32,    "FP01",              {},           3},
     {vector_multiply_64,    "FP01",              {},           3},
     {vector_sad,            "FP01",              {},           3},
-    {vector_horizontal,     "FP0123*4 FP0123*4", {},           4},  // 2.0, whatever runs beside it
-    {float_horizontal,      "FP0123*4 FP0123*4", {},           5},
+    {vector_horizontal,     "FP0123@1 FP0123@1", {},           4},  // 2.0, whatever runs beside it
+    {float_horizontal,      "FP0123@1 FP0123@1", {},           5},
     {vector_multishift,     "FP01",              {},           3},
     {vector_affine,         "FP12",              {},           3},
-    {vector_test,           "FP12+FP45"},
-    {dot_product,           "FP01+FP45",         {},           4},
-    {blend_by_vector,       "FP12+FP45",         {},           2},
-    {blend_floats_by_vector, "FP01+FP45",        {},           2},
+    {vector_test,           "FP12+FP45+RD01"},
+    {dot_product,           "FP01+RD01",         {},           4},
+    {blend_by_vector,       "FP12+RD01",         {},           2},
+    {blend_floats_by_vector, "FP01+RD01",        {},           2},
     {blend_floats,          "FP0123",            {},           2},
     {blend_words,           "FP0123",            {},           2},
     {float_multiply,        "FP01",              {},           3},
-    {float_fused,           "FP01+FP45",         {},           4},
+    {float_fused,           "FP01+RD01",         {},           4},
     {float_estimate,        "FP12",              {},           5},
     {float_add,             "FP23",              {},           2},
     {float_compare,         "FP23",              {},           2},
-    {float_fixup,           "FP01+FP45",         {},           2},
+    {float_fixup,           "FP01+RD01",         {},           2},
     {float_compare_mask,    "FP12"},
-    {float_compare_flags,   "FP23+FP45"},
+    {float_compare_flags,   "FP23+FP45+RD01"},
     {float_round,           "FP23",              {},           3},
     {float_scale,           "FP23 FP23",         {},           6},  // vreduceps; vscalefps 3
     {float_exponent,        "FP23",              {},           3},
@@ -92,7 +99,7 @@ constexpr CoreRow rows[] = {
     {float_convert_width,   "FP23 FP12",         {},           5, 6},  // to narrower lanes 6 and 7
     {float_to_bf16,         "FP23 FP12",         {},           6, 7},
     {float_to_half,         "FP23 FP12",         {},           6, 7},
-    {float_to_gpr,          "FP23+FP45"},
+    {float_to_gpr,          "FP23+FP45+RD01"},
     {gpr_to_float,          "G2F"},
     {divide_f32,            "FP1*2.5",           {},           10},
     {divide_f64,            "FP1*4",             {},           13},
@@ -116,11 +123,11 @@ constexpr CoreRow rows[] = {
     {mask_load,             "FP12"},
     {mask_to_gpr,           "FP45"},
     {gpr_to_mask,           "G2F"},
-    {vector_to_gpr,         "FP45"},
+    {vector_to_gpr,         "FP45+RD01"},
     {gpr_to_vector,         "G2F"},
     {gpr_insert,            "G2F FP12",          {},           2},
     {gpr_insert_load,       "FP0123"},
-    {gpr_extract,           "FP45"},
+    {gpr_extract,           "FP45+RD01"},
     {gpr_extract_store,     "-"},
     {gpr_broadcast,         "G2F"},
     {gpr_alu,               "ALU012345",         {},           1},
@@ -137,7 +144,7 @@ constexpr CoreRow rows[] = {
     {gpr_divide,            "ALU0*6"},   // small numbers; large ones take longer
     {jump,                  "ALU345"},
     {control_register,      "FP45*27"},  // stmxcsr and ldmxcsr: 27 together
-    {zero_upper,            "FP45*2"},
+    {zero_upper,            "FP45@1"},
 };
 // clang-format on
 
@@ -146,12 +153,16 @@ constexpr CoreRow rows[] = {
 constexpr PortCore zen5_ports = {
     .name = "Zen 5",
     .ports = ports,
-    .load = {.gpr = 1.0 / 4, .mask = 0.5, .vector = 0.5, .vector_512 = 0.5},
+    .load = {.gpr = {1.0 / 4},
+             .mask = {.all = 1.0 / 4, .wide = 0.5},
+             .vector = {.all = 1.0 / 4, .wide = 0.5},
+             .vector_512 = {.all = 1.0 / 2, .wide = 0.5}},
     .store = {.gpr = 0.5, .mask = 0.5, .vector = 0.5, .vector_512 = 1},
-    .stored_vector = notation::port_use(ports, "FP45"),
-    .stored_vector_512 = notation::port_use(ports, "FP45*1.45"),
+    .stored_vector = notation::form(ports, "FP45+RD01", 0),
+    .stored_mask = notation::form(ports, "FP45", 0),
     .gather_element = 5.64 / 8,  // vpgatherdd ymm
     .width = 8,
+    .fuses_moves = true,
     .costs = notation::table_of(ports, rows),
 };
 

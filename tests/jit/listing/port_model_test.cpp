@@ -5,6 +5,7 @@
 #include <array>
 
 #include "jit/listing/listing.hpp"
+#include "jit/listing/port_core.hpp"
 #include "tests/support/snippet.hpp"
 
 namespace castor::jit {
@@ -197,15 +198,15 @@ TEST(PortModel, CombinesInstructions) {
       {"operands in memory",
        [](auto& s) {
          s.vpaddd(ymm0, ymm1, s.ptr[rsi]);
-         s.vpaddd(zmm0, zmm1, s.ptr[rsi]);
+         for (int i = 0; i < 2; ++i) s.vpaddd(zmm0, zmm1, s.ptr[rsi]);
          s.vpaddd(zmm0, zmm1, s.ptr_b[rsi]);
          s.vextracti128(s.ptr[rdi], ymm0, 1);
          s.add(s.dword[rdi], 4);
          s.push(rax);
          s.pop(rax);
        },
-       0.5 + 1 + 0.5 + 1.0 / 3 + 1.0 / 3, 1 + 0.5 + 0.5, 6.0 / 4, 7.0 / 6, "FP0 FP1 FP2 FP3",
-       "load"},
+       // Ports for vectors: 0.5 + 2 x 1 + 0.5 = 3; all ports: 1/3 + 2 x 2/3 + 3 x 1/3 < 3.
+       3, 1 + 0.5 + 0.5, 8.0 / 4, 8.0 / 6, "FP0 FP1 FP2 FP3", "load"},
   };
   for (const Combined& row : rows) {
     const PortCycles cycles = cycles_of(assemble(row.emit));
@@ -217,6 +218,44 @@ TEST(PortModel, CombinesInstructions) {
     EXPECT_EQ(cycles.limited_by(), row.limit) << row.name;
     EXPECT_EQ(cycles.bound(),
               std::max({cycles.load, cycles.store, cycles.pipes, cycles.front_end}));
+  }
+}
+
+/// Loads of each kind, and the least time of all of them by core: narrow ones take the ports that
+/// wide ones leave.
+struct Loads {
+  const char* name;
+  int gpr, mask, ymm, zmm;
+  double zen4, zen5, golden_cove;
+};
+
+TEST(PortModel, NarrowLoadsTakeThePortsThatWideOnesLeave) {
+  const Loads rows[] = {
+      {"general registers", 12, 0, 0, 0, 4, 3, 4},
+      {"masks", 0, 6, 0, 0, 6, 3, 2},
+      {"256 bits", 0, 0, 12, 0, 6, 6, 4},
+      {"512 bits", 0, 0, 0, 12, 12, 6, 6},
+      {"256 bits leave a port to general registers", 6, 0, 12, 0, 6, 6, 6},
+      {"more of general registers than that", 12, 0, 6, 0, 6, 4.5, 6},
+      {"512 bits leave one of Golden Cove's ports", 3, 0, 0, 6, 6, 3.75, 3},
+      {"and to 256 bits", 0, 0, 3, 6, 7.5, 4.5, 3},
+      {"as many of 256 bits as of 512", 0, 0, 12, 12, 18, 12, 8},
+  };
+  for (const Loads& row : rows) {
+    const MachineCode code = assemble([&](Assembler& s) {
+      for (int i = 0; i < row.gpr; ++i) s.mov(eax, s.dword[rsi]);
+      for (int i = 0; i < row.mask; ++i) s.kmovq(k1, s.ptr[rsi]);
+      for (int i = 0; i < row.ymm; ++i) s.vmovups(ymm0, s.ptr[rsi]);
+      for (int i = 0; i < row.zmm; ++i) s.vmovups(zmm0, s.ptr[rsi]);
+    });
+    const std::pair<PortModel, double> cores[] = {{PortModel::zen4, row.zen4},
+                                                  {PortModel::zen5, row.zen5},
+                                                  {PortModel::golden_cove, row.golden_cove},
+                                                  {PortModel::redwood_cove, row.golden_cove}};
+    for (const auto& [model, expected] : cores) {
+      EXPECT_NEAR(port_cycles(code, whole(code), model)->load, expected, 1e-9)
+          << row.name << " on " << port_core(model).name;
+    }
   }
 }
 
@@ -237,6 +276,47 @@ TEST(PortModel, ALoopTakesACycleForItsBranchAndFusesIt) {
     s.jb(top);
   });
   EXPECT_EQ(cycles_of(longer).front_end, 2);
+}
+
+/// What follows `mov rax, rdx`, and whether the two are one macro-operation on a Zen 5.
+struct Copied {
+  const char* second;
+  Emit emit;
+  bool fuses_on_zen5;
+};
+
+TEST(PortModel, Zen5FusesACopyWithWhatOverwritesIt) {
+  const Copied rows[] = {
+      {"sub of a register", [](auto& s) { s.sub(rax, rcx); }, true},
+      {"add of an immediate", [](auto& s) { s.add(rax, 8); }, true},
+      {"shift by an immediate", [](auto& s) { s.shr(rax, 3); }, true},
+      {"not", [](auto& s) { s.not_(rax); }, true},
+      {"neg", [](auto& s) { s.neg(rax); }, false},
+      {"compare", [](auto& s) { s.cmp(rax, rcx); }, false},
+      {"sub of memory", [](auto& s) { s.sub(rax, s.qword[rsi]); }, false},
+      {"add of itself", [](auto& s) { s.add(rax, rax); }, false},
+      {"sub of another register", [](auto& s) { s.sub(rbx, rcx); }, false},
+      {"three operands", [](auto& s) { s.bzhi(rax, rax, rcx); }, false},
+  };
+  for (const Copied& row : rows) {
+    const MachineCode code = assemble([&](Assembler& s) {
+      for (int i = 0; i < 16; ++i) {
+        s.mov(rax, rdx);
+        row.emit(s);
+      }
+    });
+    EXPECT_EQ(port_cycles(code, whole(code), PortModel::zen5)->front_end, row.fuses_on_zen5 ? 2 : 4)
+        << row.second;
+    EXPECT_NEAR(port_cycles(code, whole(code), PortModel::golden_cove)->front_end, 32.0 / 6, 1e-9)
+        << row.second;
+  }
+  const MachineCode constants = assemble([](Assembler& s) {
+    for (int i = 0; i < 16; ++i) {
+      s.mov(eax, 5);
+      s.sub(eax, ecx);
+    }
+  });
+  EXPECT_EQ(port_cycles(constants, whole(constants), PortModel::zen5)->front_end, 4);
 }
 
 // ---- tile registers
