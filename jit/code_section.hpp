@@ -48,6 +48,8 @@ enum class CodeSection : uint8_t {
   scale_check,
   scale_table,
   scaled_codes,
+  encoded_products,
+  subnormal_codes,
   deferred,
   // microkernels
   tile_loop,

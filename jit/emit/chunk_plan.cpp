@@ -8,6 +8,7 @@
 #include "ir/shape/reduction.hpp"
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/packer.hpp"
+#include "jit/emit/power_codes.hpp"
 #include "jit/emit/row_table.hpp"
 #include "jit/emit/scaled_codes.hpp"
 #include "jit/plan/table_method.hpp"
@@ -66,6 +67,7 @@ ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& targe
   ChunkPlan plan;
   plan.lanes = target.vector_bits() / nest.program.widest_bits();
   plan.scales_codes = scales_codes(nest, form, target);
+  plan.encodes_powers = encodes_powers(nest, form, target);
   if (!plan.scales_codes) plan.table_operand = row_table_operand(nest, form, target, plan.lanes);
   if (plan.table_operand >= 0) plan.table_block = form.baked_period;
   plan.has_main_loop = !form.has(Access::strided);

@@ -17,9 +17,10 @@ struct ChunkPlan {
   bool has_tiles = false;      ///< they go through windows of tile_elements
   /// Whose codes index a table for each row, or for each block of a row (emit/row_table.hpp).
   int table_operand = -1;
-  int table_block = 0;        ///< elements that share a table; 0: all of a row
-  bool scales_codes = false;  ///< whole groups of codes are scaled by emit/scaled_codes.hpp
-  int pending_vectors = 0;    ///< registers that packing holds between chunks
+  int table_block = 0;          ///< elements that share a table; 0: all of a row
+  bool scales_codes = false;    ///< whole groups of codes are scaled by emit/scaled_codes.hpp
+  bool encodes_powers = false;  ///< whole groups of floats are encoded by emit/power_codes.hpp
+  int pending_vectors = 0;      ///< registers that packing holds between chunks
   /// Vectors of partial results of each accumulator in a row that is folded; 0: none is.
   int fold_vectors = 0;
   bool folds_in_registers = false;  ///< else partial results are on the stack

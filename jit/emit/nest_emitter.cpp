@@ -10,6 +10,7 @@
 #include "jit/emit/frame.hpp"
 #include "jit/emit/nest_loops.hpp"
 #include "jit/emit/nest_operands.hpp"
+#include "jit/emit/power_codes.hpp"
 #include "jit/emit/row_blocks.hpp"
 #include "jit/emit/row_table.hpp"
 #include "jit/emit/scaled_codes.hpp"
@@ -42,6 +43,7 @@ std::vector<int> staging_bytes(const Nest& nest, const NestForm& form, const Tar
 /// The registers that row tables, scaled codes and accumulators use.
 TakenRegisters taken_registers(const Nest& nest, const ChunkPlan& plan, const Target& target) {
   if (plan.scales_codes) return {CodeScaler::taken_vectors, CodeScaler::taken_masks};
+  if (plan.encodes_powers) return {PowerCoder::taken_vectors, PowerCoder::taken_masks};
   if (plan.fold_vectors > 0) {
     const uint32_t in_blocks =
         plan.block_chunks > 0 ? RowBlocks::taken_vectors(nest, plan, target) : 0;
@@ -89,6 +91,7 @@ class NestEmitter {
       if (plan_.block_chunks > 0) blocks_.emplace(nest, form, plan_, lanes_, frame_);
     }
     if (plan_.scales_codes) scaler_.emplace(nest, form, code_, frame_, loops_);
+    if (plan_.encodes_powers) coder_.emplace(nest, form, code_, frame_, loops_);
     if (plan_.table_operand < 0) return;
     table_.emplace(nest, plan_.table_operand, form.stores, lanes_, frame_, loops_);
     sources_[static_cast<size_t>(plan_.table_operand)] = table_->codes();
@@ -115,7 +118,8 @@ class NestEmitter {
   void emit_folded_row();
   void emit_row();
   void emit_scaled_row();
-  void emit_scaled_blocks();
+  template <class Emitter>
+  void emit_scaled_blocks(Emitter& scaled);
   void emit_table_blocks();
   void emit_table_blocks(int blocks);
   void emit_streaming_axis();
@@ -149,6 +153,7 @@ class NestEmitter {
   std::vector<Source*> sources_;
   std::optional<RowTable> table_;
   std::optional<CodeScaler> scaler_;
+  std::optional<PowerCoder> coder_;
   std::optional<RowAccumulators> folds_;
   std::optional<RowBlocks> blocks_;
 };
@@ -172,6 +177,10 @@ void NestEmitter::emit_entry() {
   if (scaler_) {
     const Section constants = code_.section(CodeSection::constants);
     scaler_->emit_constants();
+  }
+  if (coder_) {
+    const Section constants = code_.section(CodeSection::constants);
+    coder_->emit_constants();
   }
   lanes_.emit_hoisted(LoopLevel::nest, sources_);
   if (form_.has_periods()) emit_phase_steps();
@@ -281,7 +290,8 @@ void NestEmitter::emit_row() {
   code_.mov(gpr::extent, argument(layout_.extent(0)));
   code_.xor_(gpr::index.cvt32(), gpr::index.cvt32());
   if (table_) return plan_.has_row_tables() ? table_->emit_row() : emit_table_blocks();
-  if (scaler_) return form_.has_periods() ? emit_scaled_blocks() : emit_scaled_row();
+  if (scaler_) return form_.has_periods() ? emit_scaled_blocks(*scaler_) : emit_scaled_row();
+  if (coder_) return emit_scaled_blocks(*coder_);
   if (form_.stores == Stores::streaming) return emit_streaming_axis();
   if (plan_.has_tiles) return emit_tiles();
   if (plan_.has_main_loop) emit_main_loop();
@@ -301,12 +311,13 @@ void NestEmitter::emit_scaled_row() {
 }
 
 /// The lane program does the iterations that have scales out of range, and the last elements.
-void NestEmitter::emit_scaled_blocks() {
+template <class Emitter>
+void NestEmitter::emit_scaled_blocks(Emitter& scaled) {
   emit_loop_while(code_, Condition::less, [&] {
-    scaler_->emit_blocks();
+    scaled.emit_blocks();
     code_.cmp(gpr::index, gpr::extent);
     emit_unless(code_, Condition::greater_equal, [&] {
-      code_.lea(gpr::scratch, code_.ptr[gpr::index + scaler_->elements_per_iteration()]);
+      code_.lea(gpr::scratch, code_.ptr[gpr::index + scaled.elements_per_iteration()]);
       code_.cmp(gpr::scratch, gpr::extent);
       code_.cmovl(gpr::extent, gpr::scratch);
       if (plan_.has_main_loop && form_.stores == Stores::cached) emit_main_loop();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/types/storage.hpp"
+#include "jit/emit/block_scales.hpp"
 #include "jit/emit/control_flow.hpp"
 #include "jit/emit/vector_constant.hpp"
 #include "jit/lower/small_values.hpp"
@@ -38,8 +39,6 @@ const Opmask out_of_range(6);
 
 constexpr int group_elements = 64;
 constexpr int table_lanes = 16;
-/// Scales that are compared at once.
-constexpr int scales_per_iteration = 16;
 constexpr uint32_t magnitude_bits = 0x7fffffff;
 
 constexpr int bf16_mantissa_bits = 7;
@@ -94,8 +93,8 @@ CodeWords::CodeWords(ElementType type) {
   // significand below 2 times another, rounded up; so have the table's own, whose exponent is 0.
   const int first = std::max(1 - bias, 1 - bias - least);
   const int last = std::min(bias - 2, bias - 2 - greatest);
-  min_scale = static_cast<uint32_t>(first + bias) << f32_mantissa_bits;
-  scale_limit = static_cast<uint32_t>(last + bias + 1) << f32_mantissa_bits;
+  scales.min = static_cast<uint32_t>(first + bias) << f32_mantissa_bits;
+  scales.limit = static_cast<uint32_t>(last + bias + 1) << f32_mantissa_bits;
 }
 
 bool scales_codes(const Nest& nest, const NestForm& form, const Target& target) {
@@ -294,17 +293,6 @@ void CodeScaler::emit_group(int group, Stores stores) {
   }
 }
 
-/// Streams where the row's output is aligned, and stores through the caches what that leaves.
-template <class EmitLoops>
-void CodeScaler::emit_by_alignment(const EmitLoops& emit_loops) {
-  if (stores_ == Stores::streaming) {
-    code_.mov(gpr::counter, frame_.emit_pointer(sink_));
-    code_.test(gpr::counter, static_cast<uint32_t>(streaming_alignment - 1));
-    emit_unless(code_, Condition::not_equal, [&] { emit_loops(Stores::streaming); });
-  }
-  emit_loops(Stores::cached);
-}
-
 void CodeScaler::emit_row_loop(int groups, Stores stores) {
   loops_.emit_main_loop(groups * group_elements, [&] {
     for (int group = 0; group < groups; ++group) emit_group(group, stores);
@@ -321,42 +309,24 @@ void CodeScaler::emit_row() {
   const Xbyak::Reg32 scale = gpr::scratch.cvt32();
   code_.mov(scale, code_.dword[frame_.emit_pointer(scales_)]);
   if (!are_powers_) code_.and_(scale, magnitude_bits);
-  code_.cmp(scale, words_.min_scale);
+  code_.cmp(scale, words_.scales.min);
   emit_unless(code_, Condition::less, [&] {
-    code_.cmp(scale, words_.scale_limit);
+    code_.cmp(scale, words_.scales.limit);
     emit_unless(code_, Condition::greater_equal, [&] {
       emit_table(0);
-      emit_by_alignment([&](Stores stores) { emit_row_loops(stores); });
+      emit_by_alignment(code_, frame_, sink_, stores_,
+                        [&](Stores stores) { emit_row_loops(stores); });
     });
   });
-}
-
-/// Leaves the loop unless all scales of the iteration are in range.
-void CodeScaler::emit_leave_if_out_of_range(const Xbyak::Label& exit) {
-  const Section check = code_.section(CodeSection::scale_check);
-  constexpr uint8_t not_less = 5;
-  const Xbyak::Reg64 scales = frame_.emit_pointer(scales_);
-  code_.vmovups(temporary, code_.ptr[scales + gpr::period * 4]);
-  if (!are_powers_) {
-    code_.vpslld(temporary, temporary, 1);
-    code_.vpsrld(temporary, temporary, 1);
-  }
-  code_.vpsubd(
-      temporary, temporary,
-      code_.constant(repeated_constant<uint32_t>(512, static_cast<int>(words_.min_scale))));
-  code_.vpcmpud(out_of_range, temporary,
-                code_.constant(repeated_constant<uint32_t>(
-                    512, static_cast<int>(words_.scale_limit - words_.min_scale))),
-                not_less);
-  code_.kortestw(out_of_range, out_of_range);
-  code_.jnz(exit, Xbyak::CodeGenerator::T_NEAR);
 }
 
 void CodeScaler::emit_blocks_loop(Stores stores) {
   const int elements = elements_per_iteration();
   Xbyak::Label exit;
   loops_.emit_main_loop(elements, [&] {
-    emit_leave_if_out_of_range(exit);
+    emit_leave_if_out_of_range(code_, frame_.emit_pointer(scales_), words_.scales,
+                               are_powers_ ? ScaleSigns::must_be_positive : ScaleSigns::ignored,
+                               temporary, out_of_range, exit);
     if (code_bits_ == 4) {
       code_.mov(gpr::counter, gpr::index);
       code_.shr(gpr::counter, 1);
@@ -369,7 +339,8 @@ void CodeScaler::emit_blocks_loop(Stores stores) {
 }
 
 void CodeScaler::emit_blocks() {
-  emit_by_alignment([&](Stores stores) { emit_blocks_loop(stores); });
+  emit_by_alignment(code_, frame_, sink_, stores_,
+                    [&](Stores stores) { emit_blocks_loop(stores); });
 }
 
 }  // namespace castor::jit

@@ -19,6 +19,7 @@
 #include <array>
 #include <vector>
 
+#include "jit/emit/block_scales.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/emit/nest_loops.hpp"
 
@@ -40,8 +41,7 @@ struct CodeWords {
 
   std::vector<CodeClass> classes;        ///< in the order of the table's lanes
   std::array<uint16_t, 256> words = {};  ///< by code
-  uint32_t min_scale = 0;                ///< the bits of the f32 from which on scales are in range
-  uint32_t scale_limit = 0;              ///< those of the one at which they are no more
+  ScaleRange scales;
 };
 
 class CodeScaler {
@@ -75,13 +75,10 @@ class CodeScaler {
   void emit_row_loop(int groups, Stores stores);
   void emit_row_loops(Stores stores);
   void emit_blocks_loop(Stores stores);
-  void emit_leave_if_out_of_range(const Xbyak::Label& exit);
   void emit_group(int group, Stores stores);
   void emit_words(int group);
   void emit_table(int first_block);
   void emit_half(int group, int half, Stores stores);
-  template <class EmitLoops>
-  void emit_by_alignment(const EmitLoops& emit_loops);
 
   Assembler& code_;
   const Frame& frame_;

@@ -338,6 +338,15 @@ struct ScaledCodes {
   bool exist() const { return codes >= 0; }
 };
 
+/// Says that a program does nothing but multiply bf16 by powers of two and encode: sink 0, of
+/// f8e4m3, f8e5m2 or f4e2m1, is code(f32(x) * power), to nearest and saturated. Emitters may
+/// compute that in another way (emit/power_codes.hpp).
+struct ScaledFloats {
+  int32_t floats = -1;  ///< index of the source of bf16, or -1 where the program does other things
+  int32_t powers = -1;  ///< index of the source of f32, whose normal numbers are powers of two
+  bool exist() const { return floats >= 0; }
+};
+
 struct LaneProgram {
   std::vector<LaneInst> code;
   std::vector<MemoryOperand> sources;
@@ -346,13 +355,15 @@ struct LaneProgram {
   std::vector<I32Table> i32_tables;
   std::vector<ThresholdTable> threshold_tables;
   ScaledCodes scaled_codes;
+  ScaledFloats scaled_floats;
 
   static constexpr auto fields() {
     return std::tuple(field("code", &LaneProgram::code), field("sources", &LaneProgram::sources),
                       field("sinks", &LaneProgram::sinks), field("tables", &LaneProgram::tables),
                       field("i32_tables", &LaneProgram::i32_tables),
                       field("threshold_tables", &LaneProgram::threshold_tables),
-                      field("scaled_codes", &LaneProgram::scaled_codes));
+                      field("scaled_codes", &LaneProgram::scaled_codes),
+                      field("scaled_floats", &LaneProgram::scaled_floats));
   }
 
   /// Bits of the widest lane type: a chunk has vector_bits / widest_bits() lanes.

@@ -47,11 +47,12 @@ LaneId encode_power(LaneBuilder& builder, LaneId value, const ConvertOptions& op
   const LaneId nan = i32_constant(builder, 255);
   // As integers, negative numbers are negative; both zeros and they become 0.
   LaneId bits = builder.max_signed(value, zero);
-  const LaneId below_normal = builder.greater_signed(i32_constant(builder, min_normal), bits);
-  const LaneId shift =
-      builder.zero_unless(below_normal, i32_constant(builder, subnormal_shift(options.rounding)));
-  bits = builder.sub(bits, shift);
-  LaneId sum = builder.add(bits, i32_constant(builder, rounding_addend(options.rounding)));
+  if (const uint64_t shift = subnormal_shift(options.rounding); shift != 0) {
+    const LaneId below_normal = builder.greater_signed(i32_constant(builder, min_normal), bits);
+    bits = builder.sub(bits, builder.zero_unless(below_normal, i32_constant(builder, shift)));
+  }
+  const uint64_t addend = rounding_addend(options.rounding);
+  LaneId sum = addend == 0 ? bits : builder.add(bits, i32_constant(builder, addend));
   if (options.rounding == Rounding::by_type) {
     sum =
         builder.add(sum, builder.bit_and(builder.shift_right(bits, 23), i32_constant(builder, 1)));

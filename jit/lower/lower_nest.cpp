@@ -19,7 +19,7 @@
 #include "jit/lower/elementwise.hpp"
 #include "jit/lower/look_up.hpp"
 #include "jit/lower/reduction.hpp"
-#include "jit/lower/scaled_codes.hpp"
+#include "jit/lower/scaled_products.hpp"
 #include "jit/lower/small_values.hpp"
 
 namespace castor::jit {
@@ -316,7 +316,27 @@ class NestLowering {
     return static_cast<int>(nest_.inputs.size()) - 1;
   }
 
+  /// 1 divided by a power of two that this nest widens from f8e8m0: 254 less the power's code is
+  /// that of the reciprocal, and 255, which is NaN, modulo 256.
+  std::optional<LaneTensor> reciprocal_of_power(const Operation& division, const Placed& result) {
+    constexpr uint64_t one = 0x3f800000;
+    const Placed divisor = operand_of(division, 1, result);
+    const Operation* widens = facts_.defining[divisor.value];
+    const bool is_widened = widens != nullptr && widens->op == OpKind::convert &&
+                            !is_in_memory(divisor.value) &&
+                            function_.type_of(divisor.value).element == ElementType::f32 &&
+                            function_.type_of(widens->operands[0]).element == ElementType::f8e8m0;
+    if (!is_widened || facts_.immediate(division.operands[0]) != one) return std::nullopt;
+    LaneTensor& powers = *find(operand_of(*widens, 0, divisor));
+    const LaneId codes = builder_.sub(builder_.constant(LaneType::i8, 254), powers.as_bits());
+    LaneTensor reciprocals = LaneTensor::computed(builder_, ElementType::f8e8m0, {.lanes = codes});
+    return converted(reciprocals, ElementType::f32, {});
+  }
+
   LaneTensor computed(const Operation& operation, const Placed& result) {
+    if (operation.op == OpKind::div) {
+      if (auto reciprocal = reciprocal_of_power(operation, result)) return *reciprocal;
+    }
     const ValueId last = operation.operands.back();
     const ElementType own = function_.type_of(last).element;
     const bool wide = facts_.excess_precision && may_be_carried_wide(own);
@@ -431,6 +451,7 @@ Nest lower_nest(const FunctionFacts& facts, std::span<const NestOutput> outputs,
   if (outputs.size() > 1 || !lowering.lower_as_table(outputs.front())) {
     for (const NestOutput& output : outputs) lowering.add_output(output);
     nest.program.scaled_codes = find_scaled_codes(facts, nest);
+    nest.program.scaled_floats = find_scaled_floats(facts, nest);
   }
   optimize(nest.program, target);
   nest.program.code.shrink_to_fit();  // kernels keep it

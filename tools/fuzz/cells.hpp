@@ -89,18 +89,19 @@ enum class NestCell : uint8_t {
   strided_tiles,
   packed_tiles,
   several_tiles,
-  row_table,      ///< each row's results are looked up by the codes of an operand
-  block_table,    ///< each block's are
-  scaled_rows,    ///< codes are scaled by emit/scaled_codes.hpp, with one scale for each row
-  scaled_blocks,  ///< and with one for each block
-  baked_period,   ///< the code is for periods of one length
+  row_table,       ///< each row's results are looked up by the codes of an operand
+  block_table,     ///< each block's are
+  scaled_rows,     ///< codes are scaled by emit/scaled_codes.hpp, with one scale for each row
+  scaled_blocks,   ///< and with one for each block
+  encoded_blocks,  ///< floats times powers are encoded by emit/power_codes.hpp
+  baked_period,    ///< the code is for periods of one length
   // requantizations
   bound_bytes,   ///< bytes looked up in tables that were made when the kernel was bound
   called_bytes,  ///< in tables that the call makes
   bound_slices,  ///< by a method whose constants were computed when the kernel was bound
   called_slices  ///< by the call
 };
-inline constexpr size_t nest_cell_count = 21;
+inline constexpr size_t nest_cell_count = 22;
 
 /// An operand of an axis that is made of periods (of rows, as a rule).
 struct PeriodCell {

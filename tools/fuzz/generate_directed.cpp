@@ -136,6 +136,7 @@ class DirectedProgram : ProgramMaker {
       case NestCell::block_table: return make_code_table(9, 32);
       case NestCell::scaled_rows: return make_scaled_codes(1, random_.between(60, 300));
       case NestCell::scaled_blocks: return make_scaled_codes(16, 32);
+      case NestCell::encoded_blocks: return make_encoded_blocks();
       case NestCell::baked_period: return make_periods({true, 3});
       case NestCell::bound_bytes:
       case NestCell::called_bytes:
@@ -255,6 +256,22 @@ class DirectedProgram : ProgramMaker {
     const size_t scale = operate(conversion(1, ElementType::f32));
     const size_t product = operate({.op = OpKind::mul, .operands = {wide, scale}});
     add_result(operate(conversion(product, ElementType::bf16)));
+    place(StrideKind::dense);
+  }
+
+  /// bf16 times powers of two, as emit/power_codes.hpp has them.
+  void make_encoded_blocks() {
+    constexpr std::array types = {ElementType::f8e4m3, ElementType::f8e5m2, ElementType::f4e2m1};
+    const BroadcastRule rule{.mode = BroadcastMode::blocked, .axes = {0}, .block = {32}};
+    const int64_t blocks = 16 + random_.between(0, 40);
+    add(ElementType::bf16, {blocks * rule.block[0]});
+    add(ElementType::f8e8m0, {blocks});
+    const size_t wide = operate(conversion(0, ElementType::f32));
+    const size_t scale = operate(conversion(1, ElementType::f32));
+    const size_t product = operate({.op = OpKind::mul,
+                                    .operands = {wide, scale},
+                                    .attributes = attributes_of(OpKind::mul, rule)});
+    add_result(operate(conversion(product, random_.pick(types), {.overflow = Overflow::saturate})));
     place(StrideKind::dense);
   }
 

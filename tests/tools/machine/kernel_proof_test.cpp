@@ -17,6 +17,7 @@ struct Unproved {
 };
 constexpr Unproved unproved[] = {
     {"fused-dequantize-by-row.avx512_vbmi", "no layout of periods"},
+    {"fused-encoded-blocks.avx512_vbmi", "no layout of periods"},
     {"fused-normalize-by-channel.avx2", "no layout of periods"},
     {"fused-quantize-linear.avx512_vbmi", "no meaning of the lane operation"},
     {"fused-scale-minimum.avx512_fp16", "no layout of periods"},
