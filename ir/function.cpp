@@ -3,6 +3,7 @@
 #include "ir/function.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -155,6 +156,50 @@ class Comparison {
   Positions positions_b_;
 };
 
+/// From how many bytes on a content is hashed in parts, at the same time.
+constexpr size_t long_content = 65536;
+
+/// A key for parts of contents, which follows from the process's own.
+SipHash::Key part_key(size_t part) {
+  SipHash hash(process_key());
+  hash.add(std::as_bytes(std::span(&part, 1)));
+  const uint64_t low = hash.low();
+  return {low, hash.high()};
+}
+
+/// The hashes of a long content's halves, and its last byte and whether their lengths differ.
+std::array<std::byte, 5 * sizeof(uint64_t)> hashes_of_halves(std::span<const std::byte> bytes) {
+  SipHash first(part_key(1));
+  SipHash second(part_key(2));
+  const size_t half = bytes.size() / 2;
+  SipHash::add_both(first, bytes.first(half), second, bytes.subspan(half, half));
+  const uint64_t last = std::to_integer<uint64_t>(bytes.back()) | bytes.size() % 2 << 8;
+  // The elements of a list are evaluated in their order.
+  const std::array<uint64_t, 5> hashes = {first.low(), first.high(), second.low(), second.high(),
+                                          last};
+  return std::bit_cast<std::array<std::byte, sizeof hashes>>(hashes);
+}
+
+/// content_hash of a long content: four states take words in turn.
+uint64_t hash_of_lanes(std::span<const std::byte> bytes) {
+  constexpr size_t lanes = 4;
+  constexpr size_t step = lanes * sizeof(uint64_t);
+  std::array<uint64_t, lanes> states = {0xA4093822299F31D0, 0x082EFA98EC4E6C89, 0x452821E638D01377,
+                                        0xBE5466CF34E90C6C};
+  std::array<uint64_t, lanes> words;
+  const size_t whole = bytes.size() / step * step;
+  for (size_t at = 0; at < whole; at += step) {
+    std::memcpy(words.data(), bytes.data() + at, step);
+    for (size_t i = 0; i < lanes; ++i) states[i] = mixed(states[i], words[i]);
+  }
+  words = {};
+  if (whole < bytes.size()) std::memcpy(words.data(), bytes.data() + whole, bytes.size() - whole);
+  Hasher all;
+  all.add(bytes.size());
+  for (size_t i = 0; i < lanes; ++i) all.add(states[i]).add(words[i]);
+  return all.finish();
+}
+
 std::string_view identifier_of(const Attributes& attributes, std::string_view name) {
   const AttributeValue* value = find(attributes, name);
   const Identifier* identifier = value ? std::get_if<Identifier>(&value->value) : nullptr;
@@ -165,13 +210,19 @@ std::string_view identifier_of(const Attributes& attributes, std::string_view na
 
 ContentId::ContentId(std::shared_ptr<const ConstantData> data) : data_(std::move(data)) {
   if (!data_) return;
+  const std::span<const std::byte> bytes = data_->bytes;
   SipHash hash(process_key());
-  hash.add(data_->bytes);
+  if (bytes.size() < long_content) {
+    hash.add(bytes);
+  } else {
+    hash.add(hashes_of_halves(bytes));
+  }
   low_ = hash.low();
   high_ = hash.high();
 }
 
 uint64_t content_hash(std::span<const std::byte> bytes) {
+  if (bytes.size() >= long_content) return hash_of_lanes(bytes);
   uint64_t state = mixed(0x13198A2E03707344, bytes.size());
   while (!bytes.empty()) {
     const size_t count = std::min<size_t>(bytes.size(), sizeof(uint64_t));

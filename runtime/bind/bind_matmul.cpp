@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "jit/plan/access_pattern.hpp"
+#include "runtime/bind/transpose_bytes.hpp"
 
 namespace castor::detail {
 
@@ -52,21 +53,6 @@ TensorOrigin transposed(TensorOrigin matrix) {
   std::swap(matrix.extents[last], matrix.extents[last - 1]);
   std::swap(matrix.strides[last], matrix.strides[last - 1]);
   return matrix;
-}
-
-/// A dense [rows, columns] matrix, transposed block by block.
-std::vector<std::byte> transposed_bytes(const std::byte* matrix, int64_t rows, int64_t columns) {
-  constexpr int64_t block = 64;
-  std::vector<std::byte> result(static_cast<size_t>(rows * columns));
-  for (int64_t row = 0; row < rows; row += block) {
-    for (int64_t column = 0; column < columns; ++column) {
-      const int64_t end = std::min(row + block, rows);
-      for (int64_t i = row; i < end; ++i) {
-        result[static_cast<size_t>(column * rows + i)] = matrix[i * columns + column];
-      }
-    }
-  }
-  return result;
 }
 
 /// Whether b, and its zero points where it has some, are constants with elements.
@@ -159,8 +145,9 @@ class MatmulTensors {
     }
     add(value, b);
     const ConvolutionGeometry& geometry = tensors_.geometry;
-    tensors_.transposed =
-        transposed_bytes(b.origin.constant, geometry.channels, geometry.out_channels);
+    tensors_.transposed.resize(static_cast<size_t>(geometry.channels * geometry.out_channels));
+    transpose_bytes(b.origin.constant, geometry.channels, geometry.out_channels,
+                    tensors_.transposed.data());
     tensors_.constants.back() = tensors_.transposed.data();
     (*tensors_.sharing.contents[1])[0] ^= transposed_content;
     return {};

@@ -163,6 +163,38 @@ TEST(ContentId, DependsOnEveryByteAndTheLength) {
   }
 }
 
+/// Long contents are hashed in parts: their ends, both sides of the middle, and bytes between.
+TEST(ContentId, OfLongContentDependsOnEveryByteAndTheLength) {
+  std::set<std::array<uint64_t, 2>> ids;
+  std::set<uint64_t> hashes;
+  size_t count = 0;
+  const auto add = [&](const std::vector<std::byte>& data) {
+    ids.insert(id_of(data).words());
+    hashes.insert(content_hash(data));
+    ++count;
+  };
+  for (size_t size = 65535; size < 65536 + 34; ++size) {
+    std::vector<std::byte> data(size);
+    add(data);
+    const size_t middle = size / 2;
+    for (const size_t at : {size_t{0}, size_t{31}, middle - 1, middle, middle + 1, size - 34,
+                            size - 33, size - 32, size - 9, size - 8, size - 2, size - 1}) {
+      data[at] = std::byte{1};
+      add(data);
+      data[at] = {};
+    }
+  }
+  std::vector<std::byte> data(70001);
+  for (size_t at = 40; at < size_t{32000}; at += 509) {
+    data[at] = std::byte{0x80};
+    add(data);
+    data[at] = {};
+  }
+  EXPECT_EQ(ids.size(), count);
+  EXPECT_EQ(hashes.size(), count);
+  EXPECT_TRUE(id_of(data).same_content(id_of(data)));
+}
+
 Operation constant_operation(std::initializer_list<int> data) {
   Operation constant{.op = OpKind::constant};
   constant.data = std::make_shared<const ConstantData>(ConstantData{{}, bytes(data)});
