@@ -32,6 +32,12 @@ struct ListedInstruction {
 Result<std::vector<ListedInstruction>> disassemble(const MachineCode& code,
                                                    bool with_sizes = false);
 
+/// An execution port of a core, and the cycles that it works.
+struct PortLoad {
+  std::string_view port;  ///< e.g. "FP1"
+  double cycles = 0;
+};
+
 /// What the port model says of one iteration of a loop: lower bounds by loads, by stores, by the
 /// execution pipes and by the front end; the largest is the limit. Cycles of the model's core with
 /// data in L1, aligned, and no wait for results (latencies are not modelled). An inner loop or a
@@ -39,9 +45,13 @@ Result<std::vector<ListedInstruction>> disassemble(const MachineCode& code,
 struct PortCycles {
   double load = 0;
   double store = 0;
-  double pipes = 0;        ///< the busiest set of vector, transfer, integer or branch pipes
-  double front_end = 0;    ///< macro-operations over the dispatch width, or taken branches
-  std::string busiest;     ///< what `pipes` comes from, e.g. "FP1 FP2"; empty when no pipe is used
+  double pipes = 0;      ///< the busiest set of vector, transfer, integer or branch pipes
+  double front_end = 0;  ///< macro-operations over the dispatch width, or taken branches
+  std::string busiest;   ///< what `pipes` comes from, e.g. "FP1 FP2"; empty when no pipe is used
+  /// Every execution port of the core, in its order, loaded as the best division of the work among
+  /// ports loads it (port_balance.hpp), without loads and stores; where there are tiles, the tile
+  /// unit after them, TMUL.
+  std::vector<PortLoad> ports;
   std::string core;        ///< whose figures these are, e.g. "Zen 4"
   bool has_tiles = false;  ///< whether there are instructions on tile data
   /// Whether the core lacks tiles, so that their figures are Granite Rapids' (tile_unit.hpp).

@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <map>
-#include <set>
 #include <vector>
 
 #include "jit/listing/fusion.hpp"
+#include "jit/listing/port_balance.hpp"
 #include "jit/listing/port_form.hpp"
 #include "jit/listing/tile_unit.hpp"
 
@@ -50,7 +50,6 @@ class Demand {
   void add_uses(const CostRow::Form& form);
   void add_ports(Cost cost, const CostRow::Form& form);
   void add_front_end(Cost cost, size_t micro_operations, const DecodedInstruction& decoded);
-  std::set<Ports> unions() const;
   void bound_pipes(PortCycles& result) const;
 
   const PortCore& core_;
@@ -62,7 +61,7 @@ class Demand {
   double macro_operations_ = 0;
   double jumps_taken_ = 0;
   const DecodedInstruction* before_ = nullptr;  // the instruction before
-  std::map<Ports, double> work_;                // cycles by the set of ports that can do the work
+  PortWork work_;
   std::map<Cost, double>
       own_work_;  // cycles by class, where ports are not known, over their number
 };
@@ -129,34 +128,13 @@ void Demand::add_front_end(Cost cost, size_t micro_operations, const DecodedInst
   if (backward || (cost == Cost::jump && !conditional)) jumps_taken_ += 1;
 }
 
-/// Every union of sets that have work.
-std::set<Ports> Demand::unions() const {
-  std::set<Ports> closed;
-  for (const auto& [ports, cycles] : work_) {
-    std::vector<Ports> grown = {ports};
-    for (const Ports set : closed) grown.push_back(set | ports);
-    closed.insert(grown.begin(), grown.end());
-  }
-  return closed;
-}
-
-/// Work that any port of a set can do may be divided among them in fractions (instructions of
-/// many iterations are in flight). The least time in which everything gets done is then, by the
-/// max-flow min-cut theorem, the maximum over all sets S of ports of
-///     (work that can run only within S) / |S| ,
-/// which a union of sets that have work attains. Example: 6 cycles of shuffles (FP1 FP2) and 10 of
-/// additions (any) take max(6/2, 16/4) = 4.
 void Demand::bound_pipes(PortCycles& result) const {
-  Ports busiest = 0;
-  for (const Ports set : unions()) {
-    double work = 0;
-    for (const auto& [ports, cycles] : work_) work += (ports & ~set) == 0 ? cycles : 0;
-    const double time = work / std::popcount(set);
-    if (time <= result.pipes + 1e-9) continue;
-    result.pipes = time;
-    busiest = set;
-  }
-  result.busiest = names_of(core_, busiest);
+  const DensestPorts densest = densest_ports(work_);
+  result.pipes = densest.cycles;
+  result.busiest = names_of(core_, densest.ports);
+  const std::vector<double> loads = balanced_loads(work_, core_.ports.size());
+  for (size_t i = 0; i < loads.size(); ++i) result.ports.push_back({core_.ports[i], loads[i]});
+  if (has_tiles_) result.ports.push_back({"TMUL", tile_unit_});
   if (tile_unit_ > result.pipes) {
     result.pipes = tile_unit_;
     result.busiest = "TMUL";
