@@ -16,7 +16,7 @@ namespace castor::jit {
 /// A row of the tuning table (jit/core/core_tuning.hpp). It decides which code is chosen, never
 /// what code is made of: no key of a kernel holds it.
 enum class Core : uint8_t {
-  generic,      ///< any other; what dumps and golden files are planned for
+  generic,      ///< any other; what golden files are planned for
   zen4,         ///< AMD Zen 4
   zen5,         ///< AMD Zen 5
   golden_cove,  ///< Intel Golden Cove and its successors in servers

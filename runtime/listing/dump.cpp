@@ -8,7 +8,6 @@
 #include "ir/rewrite/canonicalize.hpp"
 #include "ir/support/guarded.hpp"
 #include "ir/text/text.hpp"
-#include "jit/core/core_tuning.hpp"
 #include "jit/dump/dump.hpp"
 #include "jit/listing/assembly_text.hpp"
 #include "jit/listing/listing.hpp"
@@ -37,8 +36,8 @@ Result<std::string> dump_assembly(const FunctionPtr& function, const jit::Target
   if (!codes) return codes.error();
   std::string text;
   for (size_t nest = 0; nest < codes->size(); ++nest) {
-    const Result<std::string> lines =
-        jit::listing((*codes)[nest], {.model = target.tuning().port_model});
+    const Result<std::string> lines = jit::listing(
+        (*codes)[nest], {.model = jit::port_model_of(target.core, jit::host().identity)});
     if (!lines) return lines.error();
     text += fmt::format("{}; nest {}\n{}", nest == 0 ? "" : "\n", nest, *lines);
   }

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "ir/support/guarded.hpp"
-#include "jit/core/core_tuning.hpp"
 #include "jit/dump/dump.hpp"
 #include "jit/listing/listing.hpp"
 #include "runtime/bind/bound_state.hpp"
@@ -106,7 +105,7 @@ class Writer {
 
   Status append(const jit::MachineCode& code) {
     const Result<std::string> lines =
-        jit::listing(code, {.model = bound_.target.tuning().port_model});
+        jit::listing(code, {.model = jit::port_model_of(bound_.target.core, jit::host().identity)});
     if (!lines) return lines.error();
     text_ += *lines;
     return {};

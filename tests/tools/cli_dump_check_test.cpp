@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The castor command: dump and check.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <iterator>
 #include <sstream>
 
@@ -31,7 +33,7 @@ TEST_F(Cli, DumpPrintsEveryStageForEveryTier) {
   for (const char* stage : {": ir", ": nest", ": lanes", ": asm"}) expect_contains(all.out, stage);
 }
 
-TEST_F(Cli, DumpPlansConvolutionsForTheGenericCoreUnlessAskedOtherwise) {
+TEST_F(Cli, DumpPlansConvolutionsForTheCoreInUseUnlessAskedOtherwise) {
   const std::string text =
       write("f.castor",
             "func @conv(%x: u8[1, 8, 9, 9], %w: i8[16, 8, 3, 3]) -> (i32[1, 16, 7, 7]) {\n"
@@ -39,10 +41,20 @@ TEST_F(Cli, DumpPlansConvolutionsForTheGenericCoreUnlessAskedOtherwise) {
             "  return %y\n"
             "}\n");
   const std::vector<std::string> plain = {"dump", text, "--stage", "nest"};
-  expect_contains(castor(plain).out, "\n  core     generic\n");
-  std::vector<std::string> zen5 = plain;
-  zen5.insert(zen5.end(), {"--core", "zen5"});
-  expect_contains(castor(zen5).out, "\n  core     zen5\n");
+  const auto core_of = [&](std::string_view core) {
+    return fmt::format("\n  core     {}\n", core);
+  };
+  const auto in_use = jit::choose_core({}, jit::host().identity, std::getenv("CASTOR_CORE"));
+  expect_contains(castor(plain).out, core_of(name_of(in_use->core)));
+  for (const char* core : {"generic", "zen5"}) {
+    std::vector<std::string> asked = plain;
+    asked.insert(asked.end(), {"--core", core});
+    expect_contains(castor(asked).out, core_of(core));
+    asked = plain;
+    asked.insert(asked.begin(),
+                 {"/usr/bin/env", fmt::format("CASTOR_CORE={}", core), CASTOR_COMMAND});
+    expect_contains(run_command(asked).out, core_of(core));
+  }
 }
 
 TEST_F(Cli, DumpShowsTheCanonicalFormWhereItDiffers) {
@@ -104,7 +116,17 @@ TEST_F(Cli, DumpWeighsLoopsByTheCoresPortModel) {
         castor({"dump", text, "--stage", "asm", "--isa", "avx2", "--core", core});
     expect_success(result);
     expect_contains(result.out, std::string(" cycles (") + name + ", L1) by ");
+    const CommandResult named =
+        run_command({"/usr/bin/env", std::string("CASTOR_CORE=") + core, CASTOR_COMMAND, "dump",
+                     text, "--stage", "asm", "--isa", "avx2"});
+    EXPECT_EQ(named.out, result.out);
   }
+}
+
+TEST_F(Cli, DumpRefusesAnUnknownCore) {
+  const std::string text = write("f.castor", to_f16_text);
+  expect_one_line(run_command({"/usr/bin/env", "CASTOR_CORE=zen9", CASTOR_COMMAND, "dump", text}),
+                  1, "CASTOR_CORE names 'zen9', expected one of generic");
 }
 
 TEST_F(Cli, CheckComparesEveryFunctionOnEveryTier) {

@@ -3,6 +3,7 @@
 // as a page.
 #include <castor/listing.hpp>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "tools/castor/command.hpp"
@@ -57,15 +58,18 @@ std::optional<const Stage*> stage_named(std::string_view name) {
 }
 
 /// The tier asked for, whether or not this machine runs it; else the one in use; else avx2. The
-/// core asked for; else the generic one, so that plans are the same on every machine.
-jit::Target target_of(const DumpOptions& options) {
+/// core asked for; else the one in use, which CASTOR_CORE may name.
+Result<jit::Target> target_of(const DumpOptions& options) {
   jit::Target target;
   if (options.tier) {
     target.tier = *options.tier;
   } else if (const Result<jit::Target> chosen = jit::choose_target({})) {
     target = *chosen;
   }
-  target.core = options.core.value_or(jit::Core::generic);
+  const Result<jit::CoreChoice> core =
+      jit::choose_core(options.core, jit::host().identity, std::getenv("CASTOR_CORE"));
+  if (!core) return core.error();
+  target.core = core->core;
   return target;
 }
 
@@ -107,13 +111,14 @@ Outcome dump(const DumpOptions& options) {
   if (options.format && !is_asm) return wrong_use("--format and --mca are of --stage asm");
   const Result<std::vector<FunctionPtr>> functions = load_functions(options.file, options.function);
   if (!functions) return failed(functions.error());
-  const jit::Target target = target_of(options);
-  if (!options.page.empty()) return write_page(options, *functions, target);
-  if (options.format) return dump_codes(*functions, *options.format, target);
+  const Result<jit::Target> target = target_of(options);
+  if (!target) return failed(target.error());
+  if (!options.page.empty()) return write_page(options, *functions, *target);
+  if (options.format) return dump_codes(*functions, *options.format, *target);
   for (const FunctionPtr& function : *functions) {
     for (const Stage& stage : stages) {
       if (options.stage != nullptr && options.stage != &stage) continue;
-      const Status dumped = dump_stage(stage, function, target);
+      const Status dumped = dump_stage(stage, function, *target);
       if (!dumped) return failed(dumped.error());
     }
   }

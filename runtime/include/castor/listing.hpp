@@ -21,7 +21,8 @@ CASTOR_API Result<std::string> listing(const BoundKernel& kernel);
 enum class DumpStage : uint8_t { ir, nest, lanes, assembly };
 
 /// One stage of the function's lowering as text, as `castor dump` prints it, for dense tensors. The
-/// cycles of loops are those of the core's port model (of the generic core: Zen 4's). Any tier will
+/// cycles of loops are those of the core's port model (of the generic core: Zen 4's; of Golden Cove
+/// on a Granite Rapids: Redwood Cove's). Any tier will
 /// do, also one that this machine cannot run. Fails (unsupported) where no nest can be planned.
 /// Thread safe.
 CASTOR_API Result<std::string> dump(const FunctionPtr& function, DumpStage stage, Tier tier,
@@ -38,8 +39,9 @@ CASTOR_API Result<std::string> dump_code(const FunctionPtr& function, CodeFormat
                                          Core core = Core::generic);
 
 /// For ObserveOptions::listing: the annotated listing that `castor dump --stage asm` prints, with
-/// the operation that each instruction comes from, the cycles of loops, and the constants. Never
-/// null. The writer fails (internal) at bytes that are no instruction. Thread safe.
+/// the operation that each instruction comes from, the cycles of loops, and the constants. Cycles
+/// are those of the core that CASTOR_CORE names, else of the machine's. Never null. The writer
+/// fails (internal) at bytes that are no instruction. Thread safe.
 CASTOR_API ListingWriter listing_writer();
 
 }  // namespace castor

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <castor/listing.hpp>
 
+#include <cstdlib>
+
 #include "ir/rewrite/canonicalize.hpp"
 #include "ir/text/text.hpp"
 #include "jit/dump/dump.hpp"
@@ -38,9 +40,11 @@ TEST(DumpDirectory, HasTheFilesOfFunctionAndCode) {
   const jit::Target target = *runtime.state().target;
   EXPECT_NE(read_text(directory.path("to_i8.nests.txt")).find(*jit::dump_nest(*canonical, target)),
             std::string::npos);
-  // What `castor dump --stage asm` prints.
+  // What `castor dump --stage asm` prints on this machine.
+  const auto core = jit::choose_core({}, jit::host().identity, std::getenv("CASTOR_CORE"));
+  const jit::PortModel model = jit::port_model_of(core->core, jit::host().identity);
   EXPECT_EQ(read_text(directory.path(code_name + ".asm.txt")),
-            *jit::listing(jit::emit_annotated(*canonical, target).value().at(0)));
+            *jit::listing(jit::emit_annotated(*canonical, target).value().at(0), {.model = model}));
   const std::string nest = read_text(directory.path(code_name + ".nest.txt"));
   EXPECT_TRUE(nest.starts_with(code_name + "\n")) << nest;
   EXPECT_NE(nest.find("source0  %x: f32, contiguous"), std::string::npos) << nest;
