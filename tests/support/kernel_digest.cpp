@@ -31,7 +31,7 @@ std::string hash_text(uint64_t hash) {
 }
 
 /// Whether notes change nothing, and every instruction has an origin.
-Status check_notes(const RecordedKernel& kernel) {
+Status check_notes(const tools::RecordedKernel& kernel) {
   if (!kernel.annotated) return kernel.annotated.error();
   if (kernel.annotated->bytes != kernel.code.bytes) {
     return Error{ErrorCode::internal, kernel.name + ": notes change the code"};
@@ -46,10 +46,11 @@ Status check_notes(const RecordedKernel& kernel) {
 Status KernelDigest::add(const DigestCase& each) {
   if (groups_.empty() || groups_.back().name != each.group) groups_.push_back({each.group, {}});
   for (const jit::TierInfo& row : jit::tier_table()) {
-    const auto kernels = RecordingRuntime(row.tier).bind(each.function, each.shapes, each.strides);
+    const auto kernels =
+        tools::RecordingRuntime({row.tier}).bind(each.function, {each.shapes, each.strides});
     if (!kernels) return kernels.error();
     std::set<uint64_t> used;
-    for (const RecordedKernel& kernel : *kernels) {
+    for (const tools::RecordedKernel& kernel : *kernels) {
       const uint64_t hash = content_hash(kernel.code.bytes);
       used.insert(hash);
       if (Status status = add_kernel(kernel, hash, row.tier); !status) return status;
@@ -64,7 +65,8 @@ Status KernelDigest::add(const DigestCase& each) {
   return {};
 }
 
-Status KernelDigest::add_kernel(const RecordedKernel& kernel, uint64_t hash, jit::Tier tier) {
+Status KernelDigest::add_kernel(const tools::RecordedKernel& kernel, uint64_t hash,
+                                jit::Tier tier) {
   const auto [at, is_new] = lines_.try_emplace({kernel.name, hash});
   Line& line = at->second;
   const bool is_new_here = (line.tiers & bit_of(tier)) == 0;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/recording_runtime.hpp"
+#include "tools/recording/recording_runtime.hpp"
 
 namespace castor::test {
 
@@ -52,7 +52,7 @@ class KernelDigest {
     std::array<Usage, jit::tier_count> usage;
   };
 
-  Status add_kernel(const RecordedKernel& kernel, uint64_t hash, jit::Tier tier);
+  Status add_kernel(const tools::RecordedKernel& kernel, uint64_t hash, jit::Tier tier);
   std::string group_text(size_t index) const;
 
   std::map<Identity, Line> lines_;

@@ -9,10 +9,10 @@ console, nothing wider than the screen, and the time until the page of the large
 import argparse
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 try:
@@ -47,11 +47,25 @@ LARGEST = """func @largest(%x: i8[1, 56, 56, 96], %w: i8[96, 1, 7, 7]) -> (i32[1
   return %y
 }
 """
-LARGEST_BYTES = 70000
-LARGEST_INSTRUCTIONS = 12000
+ZEN4_PORTS = ["FP0", "FP1", "FP2", "FP3", "FP4", "FP5", "ALU0", "ALU1", "ALU2", "ALU3", "branch"]
+KERNELS = pathlib.Path(__file__).parents[1] / "data/golden/kernels.txt"
+# An operation of which nothing is left where vectors are of 512 bits.
+QUANTIZE = """func @quantize(%x: f32[?n, 64], %s: f32[], %z: u8[]) -> (u8[?n, 64]) {
+  %y = quantize_linear %x, %s, %z : u8
+  return %y
+}
+"""
 # Text that would be markup, and end the script that holds the model, were it not escaped. The function's text
 # has it in a comment, which the model does not keep, and the file in its name.
 HOSTILE_NAME = "<img src=x onerror=alert(1)></script><b>.castor"
+
+
+# Seconds; null before there is a picture.
+FIRST_PICTURE = """
+    const [navigation] = performance.getEntriesByType('navigation');
+    const [picture] = performance.getEntriesByName('first-contentful-paint');
+    return picture === undefined || navigation.loadEventEnd === 0 ? null :
+        Math.max(navigation.loadEventEnd, picture.startTime) / 1000"""
 
 
 class Page:
@@ -106,7 +120,8 @@ class ExplorerTest(unittest.TestCase):
         cls.browser = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
         cls.folder = tempfile.TemporaryDirectory()
         cls.pages = {}
-        for name, text in (("fused", FUSED), ("depthwise", DEPTHWISE), ("largest", LARGEST)):
+        for name, text in (("fused", FUSED), ("depthwise", DEPTHWISE), ("largest", LARGEST),
+                           ("quantize", QUANTIZE)):
             source = pathlib.Path(cls.folder.name) / f"{name}.castor"
             source.write_text(text)
             cls.make(name, source, "avx512" if name == "largest" else "avx512_vbmi")
@@ -114,9 +129,10 @@ class ExplorerTest(unittest.TestCase):
             cls.make(name, cls.examples / f"{name}.castor", "avx512_vbmi")
 
     @classmethod
-    def make(cls, name, source, tier):
+    def make(cls, name, source, tier, core="zen4"):
         page = pathlib.Path(cls.folder.name) / f"{name}.html"
-        subprocess.run([cls.castor, "dump", str(source), "--html", str(page), "--isa", tier], check=True)
+        subprocess.run([cls.castor, "dump", str(source), "--html", str(page), "--isa", tier, "--core", core],
+                       check=True)
         cls.pages[name] = page
 
     @classmethod
@@ -169,23 +185,50 @@ class ExplorerTest(unittest.TestCase):
         loops = page.all("#pane-nest .loop")
         self.assertGreaterEqual(len(loops), 2)
         for loop in loops:
-            self.assertRegex(loop.text, r"\d+\.\d\d cycles by (load|store|pipes|front end)")
-            self.assertEqual(len(loop.find_elements(By.CSS_SELECTOR, ".bar")), 4)
-            self.assertEqual(len(loop.find_elements(By.CSS_SELECTOR, ".bar.holds")), 1)
+            found = re.search(r"(\d+\.\d\d) cycles by (.+)", loop.text)
+            bars = {name: float(cycles) for name, cycles in page.script("""
+                return [...arguments[0].querySelectorAll('.bar')].map((bar) =>
+                    [bar.querySelector('.bar-name').textContent, bar.querySelector('.bar-value').textContent])""", loop)}
+            self.assertLessEqual({*ZEN4_PORTS, "load", "store", "front end"}, bars.keys())
+            holds = page.script("""return [...arguments[0].querySelectorAll('.bar.holds .bar-name')]
+                .map((each) => each.textContent)""", loop)
+            self.assertTrue(found[2] in holds or {*found[2].split()} <= {*holds}, found[2])
+            for name in holds:
+                self.assertEqual(bars[name], float(found[1]), f"{name} bounds the loop")
+            self.assertEqual(max(bars.values()), float(found[1]))
+            widths = page.script("""return [...arguments[0].querySelectorAll('.bar.holds')].map((bar) =>
+                bar.querySelector('.bar-fill').offsetWidth / bar.querySelector('.bar-track').offsetWidth)""", loop)
+            self.assertEqual(widths, [1] * len(holds))
+            self.assertRegex(loop.text, r"\d B loaded · [\d,]+ B stored · [\d,]+ elements")
             self.assertRegex(loop.text, r"\d B of code")
 
     def test_draws_convolutions(self):
         page = self.open("fused")
         self.assertGreaterEqual(page.count("#convolution tr"), 2)
         self.assertEqual(page.count("#convolution tr.chosen"), 1)
-        self.assertEqual(page.count("#convolution svg"), 3)
+        drawn = lambda: [each.text for each in page.all("#convolution figcaption b")]
+        self.assertEqual(drawn(), ["Blocks", "Register tile", "Packed input: nchw4c", "Packed weights"])
+        self.assertEqual(page.count("#convolution svg"), 4)
         self.assertGreater(page.count("#convolution .accumulator"), 8)
         self.assertGreaterEqual(page.count("#convolution .block"), 1)
         bars = page.script("""return [...document.querySelectorAll('.cost-bar div')].map((bar) =>
             [...bar.children].reduce((sum, part) => sum + part.getBoundingClientRect().width, 0))""")
         self.assertEqual(bars, sorted(bars), "costlier candidates have longer bars")
+        weights = "return [...document.querySelectorAll('#convolution figure:last-child .byte-name')].map((each) => each.textContent)"
+        self.assertEqual(page.script(weights), 9 * ["c0", "c1", "c2", "c3"])
         page = self.open("depthwise")
-        self.assertEqual(page.count("#convolution svg"), 2)
+        self.assertEqual(drawn(), ["Blocks", "Slide", "Packed weights"])
+        self.assertEqual(page.script(weights)[:3], ["w0", "w1", "w2"])
+
+    def test_has_kernels_that_pack_weights(self):
+        page = self.open("fused")
+        titles = [each.text for each in page.all("#pane-code h3")]
+        self.assertRegex(titles[0], "^nest 0: microkernel")
+        self.assertTrue(any(re.match("nest 0: pack weights", title) for title in titles), titles)
+        code = next(index for index, title in enumerate(titles) if "pack weights" in title)
+        page.script("document.querySelector(`#pane-code .line[data-code='${arguments[0]}'][data-keys~='op:0']`).click()", code)
+        self.assertNotEqual(page.one("#origin .o-section").text, "")
+        self.assertIn("conv_integer", page.one("#pane-function .near").text)
 
     # ---- what lights up
 
@@ -218,6 +261,14 @@ class ExplorerTest(unittest.TestCase):
                     page.script("""document.querySelectorAll("#pane-function .line[data-keys^='op:']")[arguments[0]]
                         .dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))""", index)
                     self.assertGreater(page.count("#pane-code .lit"), 0)
+
+    def test_says_what_has_no_code(self):
+        page = self.open("quantize")
+        lines = page.all("#pane-function .line[data-keys^='op:']")
+        for line in lines:
+            page.script("arguments[0].dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))", line)
+            self.assertEqual("needs no instruction" in page.one("#origin").text, " clamp " in line.text, line.text)
+        self.assertTrue(any(" clamp " in line.text for line in lines))
 
     def test_clicking_keeps_and_shows_in_every_pane(self):
         page = self.open("fused")
@@ -382,23 +433,26 @@ class ExplorerTest(unittest.TestCase):
         self.assertEqual(page.console(), [])
 
     def test_the_largest_kernel_opens_in_time(self):
-        seconds = []
-        for _ in range(3):
+        """From the start of navigation to the load event and the first picture, whichever is later."""
+        shown, complete = [], []
+        for _ in range(5):
             page = Page(self.browser, self.pages["largest"], "wide")
-            text = page.one("#pane-code h3").text
-            found = re.search(r"([\d,]+) B in ([\d,]+) instructions", text)
-            self.assertGreater(int(found.group(1).replace(",", "")), LARGEST_BYTES, text)
-            begin = time.monotonic()
-            page.script("return document.querySelector('#panes').getBoundingClientRect().height")
-            laid_out = time.monotonic() - begin
-            seconds.append(laid_out + page.script(
-                "const [each] = performance.getEntriesByType('navigation'); return each.loadEventEnd / 1000"))
-        page = self.open("largest")
-        self.assertGreater(page.count("#pane-code .line"), LARGEST_INSTRUCTIONS)
-        size = self.pages["largest"].stat().st_size
-        print(f"largest kernel: {text}; page of {size / 1e6:.1f} MB; shown after "
-              f"{min(seconds):.2f} s (three loads: {', '.join(f'{each:.2f}' for each in seconds)})")
-        self.assertLess(min(seconds), MAX_SECONDS)
+            heading = page.one("#pane-code h3").text
+            WebDriverWait(self.browser, 20).until(lambda _: page.script(FIRST_PICTURE) is not None)
+            shown.append(page.script(FIRST_PICTURE))
+            self.open("largest")
+            complete.append(page.script("return performance.getEntriesByName('complete')[0].startTime / 1000"))
+        bytes_of_code, instructions, constants = (int(each.replace(",", "")) for each in re.search(
+            r"([\d,]+) B in ([\d,]+) instructions, ([\d,]+) B of constants", heading).groups())
+        rows = re.findall(r"^ *(\d+) +(\d+) +\d+ [0-9a-f]{8} ", KERNELS.read_text(), re.M)
+        largest, its_instructions = max((int(size), int(count)) for size, count in rows)
+        self.assertEqual(instructions, its_instructions, "this is no longer the largest golden kernel")
+        self.assertLessEqual(abs(largest - bytes_of_code - constants), 64, "but for what aligns the constants")
+        self.assertGreaterEqual(page.count("#pane-code .line"), instructions)
+        print(f"largest golden kernel, {heading.splitlines()[-1]}: page of {self.pages['largest'].stat().st_size / 1e6:.1f} MB, "
+              f"shown after {statistics.median(shown):.2f} s, complete after {statistics.median(complete):.2f} s "
+              f"(medians of {len(shown)} loads; the slowest {max(shown):.2f} s and {max(complete):.2f} s)")
+        self.assertLess(statistics.median(shown), MAX_SECONDS)
 
 
 if __name__ == "__main__":

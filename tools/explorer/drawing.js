@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions: candidates with their costs, and a drawing of blocks, register tile and layout.
+// Convolutions: candidates with their costs, drawings of blocks and of the register tile.
 'use strict';
 
 function shape(tag, attributes, ...children) {
@@ -16,7 +16,7 @@ function label(x, y, text, attributes = {}) {
 function title_of(text) { return shape('title', {}, text); }
 
 function drawing(name, width, height, caption, ...shapes) {
-  return element('figure', {},
+  return element('figure', {style: `width:${Math.max(width, 230)}px`},
     shape('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': name}, ...shapes),
     element('figcaption', {}, element('b', {}, name), ' ', caption));
 }
@@ -140,74 +140,6 @@ function tile_drawing(plan) {
     (tile.hasTileRegisters ? ' (in tile registers)' : '') + `; ${number_text(plan.kSteps)} k steps`, ...shapes);
 }
 
-// ---- the packed layout
-
-/** What the four bytes of a k group of pixel `pixel` are. */
-function byte_names(plan, pixel) {
-  const layout = plan.source.layout;
-  const stride = plan.columns.stride;
-  if (layout === 'columns4') return [0, 1, 2, 3].map((i) => `x${pixel * stride + i}`);
-  if (layout === 'im2col') {
-    return [0, 1, 2, 3].map((i) => `${Math.floor(i / plan.columns.kernel)},${pixel * stride + i % plan.columns.kernel * plan.columns.dilation}`);
-  }
-  return plan.engine === 'i16_pairs' ? ['c0', 'c0', 'c1', 'c1'] : ['c0', 'c1', 'c2', 'c3'];
-}
-
-function plane_drawing(plan) {
-  const {source, columns} = plan;
-  const group = {width: 62, height: 20};
-  const shown = 4;
-  const shapes = [];
-  for (let row = 0; row < 3; ++row) {
-    const y = 20 + row * (group.height + 14);
-    for (let pixel = 0; pixel < shown; ++pixel) {
-      const names = byte_names(plan, pixel);
-      names.forEach((name, at) => {
-        const x = pixel * (group.width + 5) + at * group.width / 4;
-        shapes.push(shape('rect', {class: `byte y${at}`, x, y, width: group.width / 4 - 1, height: group.height, rx: 1.5}));
-        shapes.push(label(x + group.width / 8 - 0.5, y + 13, name, {class: name.length > 2 ? 'byte-name small' : 'byte-name'}));
-      });
-    }
-    const x = shown * (group.width + 5);
-    shapes.push(label(x + 2, y + 13, '…'));
-    if (plan.hasDeadLanes) {
-      shapes.push(shape('rect', {class: 'dead', x: x + 16, y, width: 28, height: group.height, rx: 1.5},
-        title_of('dead lanes: computed, not stored')));
-    }
-  }
-  for (let pixel = 0; pixel < shown; ++pixel) shapes.push(label(pixel * (group.width + 5), 14, `pixel ${pixel}`));
-  const caption = `${number_text(source.planes)} planes of ${number_text(source.planeSize)} k groups; a row is ` +
-    `${source.pitch} k groups after the one before, for ${columns.output} pixels` +
-    (plan.hasDeadLanes ? '; hatched: dead lanes' : '') +
-    (source.isPackedByKernel ? '; packed by the kernel itself' : '');
-  return drawing(`Packed input: ${source.name.replaceAll('_', ' ')}`, shown * (group.width + 5) + 48, 122, caption, hatch(), ...shapes);
-}
-
-function hatch() {
-  return shape('defs', {}, shape('pattern', {id: 'hatch', width: 5, height: 5, patternUnits: 'userSpaceOnUse',
-    patternTransform: 'rotate(45)'}, shape('line', {class: 'hatch', x1: 0, y1: 0, x2: 0, y2: 5})));
-}
-
-function rows_drawing(plan) {
-  const {source} = plan;
-  const shapes = [];
-  for (let row = 0; row < 3; ++row) {
-    const y = 20 + row * 34;
-    const is_padded = source.kind === 'copies' && plan.columns.padBegin > 0;
-    for (let pixel = 0; pixel < 7; ++pixel) {
-      const padding = is_padded && pixel === 0;
-      shapes.push(shape('rect', {class: padding ? 'dead' : 'byte y' + pixel % 2, x: pixel * 38, y, width: 36, height: 20, rx: 2}));
-      shapes.push(label(pixel * 38 + 18, y + 13, padding ? 'pad' : `x${pixel - (is_padded ? 1 : 0)}`, {class: 'byte-name'}));
-    }
-    shapes.push(label(7 * 38 + 2, y + 13, '…'));
-  }
-  shapes.push(label(0, 14, `${source.columnBytes} B a column, ${number_text(source.rowBytes)} B a row`));
-  const name = source.kind === 'copies' ? 'Copied rows' : 'Input rows';
-  return drawing(name, 290, 122, source.kind === 'copies' ?
-    `${source.rows} rows of each plane with their padding, which kernels read` :
-    'kernels read the input where it is: nothing is packed', hatch(), ...shapes);
-}
-
 // ---- sliding kernels
 
 function sliding_blocks(plan) {
@@ -252,8 +184,9 @@ function convolution_view(nest, index) {
   const facts = `${geometry.layout}, ${geometry.channels} to ${geometry.outChannels} channels` +
     (geometry.groups > 1 ? ` in ${geometry.groups} groups` : '') + `; ${geometry.axes.map(axis).join(' × ')}`;
   const figures = plan.kind === 'dense' ?
-    [dense_blocks(plan), tile_drawing(plan), plan.source.kind === 'planes' ? plane_drawing(plan) : rows_drawing(plan)] :
-    [sliding_blocks(plan), slide_drawing(plan)];
+    [dense_blocks(plan), tile_drawing(plan), plan.source.kind === 'planes' ? plane_drawing(plan) : rows_drawing(plan),
+      weights_drawing(plan, geometry)] :
+    [sliding_blocks(plan), slide_drawing(plan), panel_drawing(plan, geometry)];
   return element('article', {}, element('h2', {}, `Convolution of nest ${index}`, element('small', {}, facts)),
     candidates_table(candidates), element('div', {class: 'figures'}, ...figures));
 }

@@ -20,5 +20,5 @@ set(source "// SPDX-License-Identifier: Apache-2.0\n#include \"tools/explorer/pa
 string(JOIN "" source ${source})
 add_file(page_html page.html)
 add_file(page_style explorer.css)
-add_file(page_script panes.js drawing.js explorer.js)
+add_file(page_script panes.js drawing.js layout.js explorer.js)
 file(WRITE ${OUTPUT} "${source}}  // namespace castor::tools::explorer\n")

@@ -78,11 +78,18 @@
       if (lane >= 0) words.push(['lane', code.code.lanes[lane][0]]);
       if (operation >= 0) words.push(['op', operation_text(operation)]);
     } else {
-      for (const key of keys_of(line)) {
-        if (key.startsWith('op:')) words.push(['op', operation_text(Number(key.slice(3)))]);
+      for (const key of keys_of(line).filter((each) => each.startsWith('op:'))) {
+        words.push(['op', operation_text(Number(key.slice(3)))]);
+        if (!has_code(key)) words.push(['meaning', 'needs no instruction of its own here']);
       }
     }
     footer.replaceChildren(...words.map(([kind, text]) => element('span', {class: 'o-' + kind}, text)));
+  }
+
+  /** Whether code is of what has the key. */
+  function has_code(key) {
+    append_all_code();
+    return (lines_of_key.get(key) ?? []).some((line) => line.closest('#pane-code') !== null);
   }
 
   function operation_text(operation) {
@@ -119,7 +126,7 @@
   function shown_codes(tier) {
     const all = [];
     tier.nests.forEach((nest, index) => nest.codes.forEach((code) => all.push(
-      {nest: index, code, title: code.name === 'nest' ? `nest ${index}` : `nest ${index}: ${code.name}`})));
+      {nest: index, code, title: code.name === 'nest' ? `nest ${index}` : `nest ${index}: ${words_of_name(code.name)}`})));
     return all;
   }
 
@@ -144,6 +151,7 @@
     }
     by_id('pane-code-lines').append(...made);
     document.body.dataset.complete = String(later_code === null);
+    if (later_code === null) performance.mark('complete');
   }
 
   function append_all_code() {

@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "jit/conv/dot_product.hpp"
+#include "jit/listing/port_core.hpp"
 #include "tools/explorer/page.hpp"
 
 namespace castor::tools::explorer {
@@ -20,10 +22,19 @@ using nlohmann::json;
 double rounded(double cycles) { return std::round(cycles * 100) / 100; }
 
 json cycles_json(const jit::PortCycles& cycles) {
-  return {{"bound", rounded(cycles.bound())},      {"limit", cycles.limited_by()},
-          {"load", rounded(cycles.load)},          {"store", rounded(cycles.store)},
-          {"pipes", rounded(cycles.pipes)},        {"busiest", cycles.busiest},
-          {"frontEnd", rounded(cycles.front_end)}, {"hasTiles", cycles.has_tiles}};
+  json ports = json::array();
+  for (const jit::PortLoad& each : cycles.ports) {
+    ports.push_back({each.port, rounded(each.cycles)});
+  }
+  return {{"ports", ports},
+          {"bound", rounded(cycles.bound())},
+          {"limit", cycles.limited_by()},
+          {"load", rounded(cycles.load)},
+          {"store", rounded(cycles.store)},
+          {"pipes", rounded(cycles.pipes)},
+          {"busiest", cycles.busiest},
+          {"frontEnd", rounded(cycles.front_end)},
+          {"hasForeignTiles", cycles.has_foreign_tiles}};
 }
 
 json loop_json(const Loop& loop) {
@@ -110,6 +121,10 @@ json source_json(const jit::DensePlan& plan) {
 
 json plan_json(const jit::DensePlan& plan) {
   const jit::DenseTile& tile = plan.tile;
+  json k_step_weights = json::array();  // as many as are drawn
+  for (const jit::KStepWeights& each : plan.k_step_weights | std::views::take(3)) {
+    k_step_weights.push_back(each);
+  }
   return {{"kind", "dense"},
           {"engine", names_of(plan.engine)[static_cast<size_t>(plan.engine)]},
           {"lanes", plan.lanes},
@@ -120,6 +135,7 @@ json plan_json(const jit::DensePlan& plan) {
           {"hasDeadLanes", plan.planes() != nullptr && plan.has_dead_lanes()},
           {"channelTiles", plan.channel_tiles},
           {"kSteps", plan.weight_k_groups()},
+          {"kStepWeights", k_step_weights},
           {"tile",
            {{"vectorised", names_of(tile.vectorised)[static_cast<size_t>(tile.vectorised)]},
             {"channels", tile.channels},
@@ -132,9 +148,28 @@ json plan_json(const jit::DensePlan& plan) {
             {"hasTileRegisters", tile.has_tiles()}}}};
 }
 
+/// Which bytes of a row of the filter a lane of packed weights has: the first, and a bit for each
+/// of four.
+json packed_json(const jit::PackedWeights& weights) {
+  int mask = 0;
+  for (int i = 0; i < 4; ++i) mask |= static_cast<int>(weights.mask >> (8 * i) & 1) << i;
+  return {weights.first, mask};
+}
+
 /// What both kinds of sliding plans have.
-json sliding_json(const jit::SlidingPlan& plan, const jit::SlidingSpec& spec) {
-  return {{"engine", names_of(spec.engine)[static_cast<size_t>(spec.engine)]},
+template <class Plan>
+json sliding_json(const Plan& plan) {
+  const auto& spec = plan.spec;
+  json row_weights = json::array();
+  for (const jit::PackedWeights& each : plan.row_weights) row_weights.push_back(packed_json(each));
+  return {{"panels", plan.panels()},
+          {"panelSize", panel_size(spec)},
+          {"filterRows", spec.rows},
+          {"rowWeights", row_weights},
+          {"weightStep", plan.weight_step},
+          {"weightParts", spec.weight_parts()},
+          {"zeroPoints", spec.has_pairs() ? 0 : spec.zero_points()},
+          {"engine", names_of(spec.engine)[static_cast<size_t>(spec.engine)]},
           {"lanes", plan.lanes},
           {"rows", axis_json(plan.rows)},
           {"columns", axis_json(plan.columns)},
@@ -145,7 +180,7 @@ json sliding_json(const jit::SlidingPlan& plan, const jit::SlidingSpec& spec) {
 }
 
 json plan_json(const jit::DepthwisePlan& plan) {
-  json made = sliding_json(plan, plan.spec);
+  json made = sliding_json(plan);
   made["kind"] = "depthwise";
   made["kGroups"] = plan.spec.k_groups;
   made["ranges"] = std::ssize(plan.ranges);
@@ -156,7 +191,7 @@ json plan_json(const jit::DepthwisePlan& plan) {
 }
 
 json plan_json(const jit::GroupedNhwcPlan& plan) {
-  json made = sliding_json(plan, plan.spec);
+  json made = sliding_json(plan);
   made["kind"] = "grouped_nhwc";
   made["kGroups"] = plan.spec.k_groups;
   made["outputs"] = plan.spec.outputs;
@@ -196,11 +231,14 @@ json nest_json(const Nest& nest) {
 }
 
 json tier_json(const TierView& tier) {
-  json made = {{"name", name_of(tier.target.tier)},
-               {"core", name_of(tier.target.core)},
-               {"refusal", tier.refusal},
-               {"vectorBits", tier.target.vector_bits()},
-               {"nests", json::array()}};
+  json made = {
+      {"name", name_of(tier.target.tier)},
+      {"core", name_of(tier.target.core)},
+      {"model", port_core(jit::port_model_of(tier.target.core, jit::host().identity)).name},
+      {"refusal", tier.refusal},
+      {"missing", tier.missing},
+      {"vectorBits", tier.target.vector_bits()},
+      {"nests", json::array()}};
   for (const Nest& nest : tier.nests) made["nests"].push_back(nest_json(nest));
   return made;
 }

@@ -9,6 +9,7 @@
 #include "ir/text/text.hpp"
 #include "jit/dump/dump.hpp"
 #include "jit/listing/origins.hpp"
+#include "tools/explorer/made_kernels.hpp"
 
 namespace castor::tools::explorer {
 
@@ -45,13 +46,13 @@ Index instruction_at(const std::vector<Instruction>& all, uint32_t offset) {
 }
 
 Loop explore_loop(const jit::MachineCode& code, const jit::CodeLoop& noted,
-                  const std::vector<Instruction>& instructions) {
+                  const std::vector<Instruction>& instructions, jit::PortModel model) {
   Loop loop = {.noted = noted,
                .first = instruction_at(instructions, noted.begin),
                .end = instruction_at(instructions, noted.end),
                .cycles = {},
                .refusal = {}};
-  const Result<jit::PortCycles> cycles = port_cycles(code, noted);
+  const Result<jit::PortCycles> cycles = port_cycles(code, noted, model);
   if (cycles) {
     loop.cycles = *cycles;
   } else {
@@ -84,6 +85,11 @@ Convolution explore_convolution(const jit::DumpedConvolution& dumped, const jit:
 
 // ---- functions
 
+/// The port model whose cycles the target's loops are said to take.
+jit::PortModel model_of(const jit::Target& target) {
+  return jit::port_model_of(target.core, jit::host().identity);
+}
+
 /// Each operation is a line of its own.
 std::vector<OperationLine> operation_lines(const Function& function) {
   std::vector<OperationLine> lines;
@@ -104,7 +110,7 @@ Result<Nest> explore_nest(const jit::DumpedNest& dumped, const jit::Target& targ
                .codes = {},
                .convolution = {}};
   for (const jit::DumpedCode& each : dumped.codes) {
-    Result<Code> code = explore(each.name, each.code);
+    Result<Code> code = explore(each.name, each.code, model_of(target));
     if (!code) return code.error();
     nest.codes.push_back(std::move(code).value());
   }
@@ -112,9 +118,26 @@ Result<Nest> explore_nest(const jit::DumpedNest& dumped, const jit::Target& targ
   return nest;
 }
 
-Result<TierView> explore_tier(const Function& function, const jit::Target& target) {
-  TierView tier = {.target = target, .nests = {}, .refusal = {}};
-  const auto dumped = jit::dump_nests(function, target);
+/// Adds the kernels that binding makes beside those of dumps. Where it fails, the tier says why.
+Status add_made_kernels(const FunctionPtr& function, std::span<const jit::DumpedNest> dumped,
+                        TierView& tier) {
+  const auto kernels = made_kernels(function, tier.target, dumped);
+  if (!kernels) {
+    if (kernels.error().code == ErrorCode::internal) return kernels.error();
+    tier.missing = kernels.error().message;
+    return {};
+  }
+  for (const MadeKernel& each : *kernels) {
+    Result<Code> code = explore(each.name, each.code, model_of(tier.target));
+    if (!code) return code.error();
+    tier.nests[each.nest].codes.push_back(std::move(code).value());
+  }
+  return {};
+}
+
+Result<TierView> explore_tier(const FunctionPtr& function, const jit::Target& target) {
+  TierView tier = {.target = target, .nests = {}, .refusal = {}, .missing = {}};
+  const auto dumped = jit::dump_nests(*function, target);
   if (!dumped) {
     if (dumped.error().code != ErrorCode::unsupported) return dumped.error();
     tier.refusal = dumped.error().message;
@@ -125,6 +148,7 @@ Result<TierView> explore_tier(const Function& function, const jit::Target& targe
     if (!nest) return nest.error();
     tier.nests.push_back(std::move(nest).value());
   }
+  if (Status status = add_made_kernels(function, *dumped, tier); !status) return status.error();
   return tier;
 }
 
@@ -138,7 +162,7 @@ Result<FunctionView> explore_function(const FunctionPtr& function, jit::Core cor
     jit::Target target;
     target.tier = row.tier;
     target.core = core;
-    Result<TierView> tier = explore_tier(*canonical, target);
+    Result<TierView> tier = explore_tier(canonical, target);
     if (!tier) return tier.error();
     view.tiers.push_back(std::move(tier).value());
   }
@@ -147,7 +171,7 @@ Result<FunctionView> explore_function(const FunctionPtr& function, jit::Core cor
 
 }  // namespace
 
-Result<Code> explore(std::string name, const jit::MachineCode& code) {
+Result<Code> explore(std::string name, const jit::MachineCode& code, jit::PortModel model) {
   const auto listed = disassemble(code);
   if (!listed) return listed.error();
   const auto origins = jit::origins(code);
@@ -174,7 +198,7 @@ Result<Code> explore(std::string name, const jit::MachineCode& code) {
          .origin = static_cast<Index>((*origins)[i])});
   }
   for (const jit::CodeLoop& loop : code.loops) {
-    made.loops.push_back(explore_loop(code, loop, made.instructions));
+    made.loops.push_back(explore_loop(code, loop, made.instructions, model));
   }
   return made;
 }

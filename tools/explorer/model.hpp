@@ -47,7 +47,7 @@ struct Loop {
 };
 
 struct Code {
-  std::string name;
+  std::string name;  ///< "nest", "microkernel", "input packer", or as profilers name it
   std::vector<jit::CodeLane> lanes;
   std::vector<Origin> origins;
   std::vector<Instruction> instructions;
@@ -79,7 +79,10 @@ struct Convolution {
 struct Nest {
   std::vector<std::string> lines;  ///< the plan in words
   Index operation = none;          ///< that it computes alone, if it does
-  std::vector<Code> codes;         ///< none where the microkernel before applies the nest
+  /// All kernels that the function is compiled to for dense tensors, the nest's own first, which is
+  /// missing where the microkernel before applies the nest. One that several nests need is the
+  /// first's.
+  std::vector<Code> codes;
   std::optional<Convolution> convolution;
 };
 
@@ -87,6 +90,7 @@ struct TierView {
   jit::Target target;
   std::vector<Nest> nests;
   std::string refusal;  ///< why there are no nests
+  std::string missing;  ///< why kernels that binding makes are not among the codes
 };
 
 struct OperationLine {
@@ -106,12 +110,13 @@ struct Model {
   std::vector<FunctionView> functions;
 };
 
-/// The model of all functions on all tiers, planned for the core. Fails (internal) where an
-/// instruction has no origin; what cannot be planned is a refusal of its tier.
+/// The model of all functions on all tiers, planned for the core, with cycles of its port model as
+/// this machine has it (jit::port_model_of). Fails (internal) where an instruction has no origin;
+/// what cannot be planned is a refusal of its tier.
 Result<Model> explore(std::string file, std::span<const FunctionPtr> functions, jit::Tier selected,
                       jit::Core core);
 
 /// One code of a model.
-Result<Code> explore(std::string name, const jit::MachineCode& code);
+Result<Code> explore(std::string name, const jit::MachineCode& code, jit::PortModel model);
 
 }  // namespace castor::tools::explorer

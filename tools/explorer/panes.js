@@ -81,32 +81,56 @@ function nest_keys(text, nest, index) {
   return nest.operation < 0 ? ['nest:' + index] : ['op:' + nest.operation, 'nest:' + index];
 }
 
+const words_of_name = (name) => name.replaceAll('_', ' ');
+
 function number_text(value) {
   return value.toLocaleString('en', {maximumFractionDigits: 2});
 }
 
-/** A bar for each of what bounds a loop; the longest is the bound that holds. */
+/** `cycles` of the loop's bound, which is a full bar. */
+function bar([name, meaning, cycles], bound) {
+  const percent = bound > 0 ? 100 * cycles / bound : 0;
+  const holds = cycles === bound && bound > 0;
+  const kinds = ['bar', ...(holds ? ['holds'] : []), ...(cycles === 0 ? ['idle'] : [])];
+  return element('div', {class: kinds.join(' '), title: `${meaning}: ${cycles.toFixed(2)} of ${bound.toFixed(2)} cycles`},
+    element('span', {class: 'bar-name'}, words_of_name(name)),
+    element('span', {class: 'bar-track'}, element('span', {class: 'bar-fill', style: `width:${percent.toFixed(1)}%`})),
+    element('span', {class: 'bar-value'}, cycles.toFixed(2)));
+}
+
+/** What bounds a loop: its busiest ports, a class of instructions on ports that are not known, or a unit. */
+function holding(cycles) {
+  return cycles.limit === 'pipes' ? cycles.busiest.split(' ') : [cycles.limit];
+}
+
+/** A bar for each port of the core, then for what else works: those that bound the loop are full. */
 function loop_bars(cycles) {
-  const rows = [['load', cycles.load], ['store', cycles.store], ['pipes', cycles.pipes], ['front end', cycles.frontEnd]];
-  return element('div', {class: 'bars'}, ...rows.map(([name, value]) => {
-    const holds = name === cycles.limit;
-    const width = cycles.bound > 0 ? 100 * value / cycles.bound : 0;
-    return element('div', {class: holds ? 'bar holds' : 'bar'}, element('span', {class: 'bar-name'}, name),
-      element('span', {class: 'bar-track'}, element('span', {class: 'bar-fill', style: `width:${width.toFixed(1)}%`})),
-      element('span', {class: 'bar-value'}, value.toFixed(2)));
-  }));
+  const names = holding(cycles);
+  const ports = cycles.ports.map(([name, value]) => [name, `port ${name}`, value]);
+  if (cycles.limit === 'pipes' && !ports.some(([name]) => names.includes(name))) {
+    ports.push([cycles.busiest, 'instructions on ports that are not known', cycles.pipes]);
+  }
+  const units = [['load', 'all load ports', cycles.load], ['store', 'all store ports', cycles.store],
+    ['front end', 'decoding and dispatch', cycles.frontEnd]];
+  const shown = (row) => bar(row, cycles.bound);
+  return element('div', {class: 'load'}, element('div', {class: 'bars ports'}, ...ports.map(shown)),
+    element('div', {class: 'bars units'}, ...units.map(shown)));
+}
+
+/** "by FP1 FP2", "by load". */
+function bound_text(cycles) {
+  return `${cycles.bound.toFixed(2)} cycles by ${words_of_name(holding(cycles).join(' '))}`;
 }
 
 function loop_card(loop, index, code) {
-  const facts = [`${number_text(loop.end - loop.first)} instructions`, `${number_text(loop.bytes)} B of code`,
-    `${number_text(loop.elements)} elements`, `${number_text(loop.read)} B read`];
-  if (loop.written > 0) facts.push(`${number_text(loop.written)} B written`);
-  if (loop.cycles && loop.cycles.busiest !== '') facts.push(`busiest pipes ${loop.cycles.busiest}`);
+  const facts = [`${number_text(loop.read)} B loaded`, `${number_text(loop.written)} B stored`,
+    `${number_text(loop.elements)} elements`, `${number_text(loop.end - loop.first)} instructions`,
+    `${number_text(loop.bytes)} B of code`];
+  if (loop.cycles?.hasForeignTiles) facts.push('tiles as on Granite Rapids');
   const card = element('div',
     {class: 'loop line', tabindex: -1, role: 'option', data: {keys: `loop:${code}:${index}`, goto: loop.first}},
     element('div', {class: 'loop-head'}, element('b', {}, loop.name),
-      element('span', {class: 'loop-cycles'},
-        loop.cycles ? `${loop.cycles.bound.toFixed(2)} cycles by ${loop.cycles.limit}` : 'no cycles')));
+      element('span', {class: 'loop-cycles'}, loop.cycles ? bound_text(loop.cycles) : 'no cycles')));
   card.append(loop.cycles ? loop_bars(loop.cycles) : element('p', {class: 'refusal'}, loop.refusal));
   card.append(element('p', {class: 'facts'}, facts.join(' · ')));
   return card;
@@ -125,16 +149,23 @@ function nest_pane(tier, codes) {
     if (nest.convolution) {
       lines.push(element('a', {class: 'facts leads', href: '#convolution'}, 'candidates, blocks and layout ↓'));
     }
-    if (nest.codes.length === 0) {
-      lines.push(element('p', {class: 'facts'}, 'The microkernel before applies it: see there.'));
+    if (!nest.convolution && !nest.codes.some((code) => code.name === 'nest')) {
+      lines.push(element('p', {class: 'facts'}, 'The microkernel before applies it: see there.' +
+        (nest.codes.length > 0 ? ' Its own code is for tensors of which that cannot be done.' : '')));
     }
     codes.forEach((entry, number) => {
       if (entry.nest !== index || entry.code.loops.length === 0) return;
-      lines.push(element('h4', {}, entry.code.name === 'nest' ? 'loops' : `loops of the ${entry.code.name}`));
+      lines.push(element('h4', {}, entry.code.name === 'nest' ? 'loops' : `loops of ${words_of_name(entry.code.name)}`));
       entry.code.loops.forEach((loop, at) => lines.push(loop_card(loop, at, number)));
     });
   });
-  return pane('pane-nest', 'Nests', `${tier.vectorBits}-bit vectors, planned for ${tier.core}`, ...lines);
+  if (tier.missing !== '') {
+    lines.push(element('p', {class: 'refusal'}, `Kernels that binding makes are not shown: ${tier.missing}`));
+  }
+  const made = pane('pane-nest', 'Nests', `for ${tier.core}; cycles of ${tier.model}`, ...lines);
+  made.querySelector('small').title = `planned for ${tier.core}, with vectors of ${tier.vectorBits} bits; ` +
+    `cycles are those of an iteration on ${tier.model}, with data in L1`;
+  return made;
 }
 
 // ---- lanes
@@ -151,7 +182,7 @@ function lanes_pane(codes) {
   const lines = [];
   codes.forEach((entry, number) => {
     if (entry.code.lanes.length === 0) return;
-    lines.push(element('h3', {}, entry.title + (entry.code.name === 'nest' ? '' : ': epilogue')));
+    lines.push(element('h3', {}, entry.title + (entry.code.name === 'microkernel' ? ': epilogue' : '')));
     entry.code.lanes.forEach(([text, operation, is_constant], index) => {
       const made = line(lane_keys(text, operation, index, entry, number), coloured(text, text_words));
       if (is_constant) made.classList.add('constant');
@@ -181,7 +212,7 @@ function instruction_line(instruction, keys, kind, link_of) {
   const made = line(keys, element('i', {class: 'kind k-' + kind}),
     element('span', {class: 'offset'}, offset.toString(16).padStart(4, '0')),
     element('span', {class: 'bytes'}, bytes), element('span', {class: 'text'}, coloured(text, code_words, link_of)));
-  if (comment !== '') made.append(element('span', {class: 'comment'}, '; ' + comment));
+  if (comment !== '') made.append(element('span', {class: 'comment', title: comment}, '; ' + comment));
   return made;
 }
 

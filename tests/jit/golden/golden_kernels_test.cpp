@@ -14,6 +14,10 @@
 namespace castor::test {
 namespace {
 
+using tools::RecordedKernel;
+using tools::RecordingRuntime;
+using tools::RunAtBind;
+
 Result<DigestCase> case_of(const bench::ConvolutionCase& each) {
   const auto function = convolution_function(each, make_weights(each));
   if (!function) return function.error();
@@ -143,7 +147,8 @@ std::vector<std::pair<std::string, std::vector<std::byte>>> recorded(const Diges
                                                                      jit::Tier tier,
                                                                      RunAtBind code) {
   std::vector<std::pair<std::string, std::vector<std::byte>>> made;
-  const auto kernels = RecordingRuntime(tier, code).bind(each.function, each.shapes, each.strides);
+  const auto kernels =
+      RecordingRuntime({tier}, code).bind(each.function, {each.shapes, each.strides});
   EXPECT_TRUE(kernels.ok()) << (kernels ? "" : kernels.error().to_string());
   if (!kernels) return made;
   for (const RecordedKernel& kernel : *kernels) made.emplace_back(kernel.name, kernel.code.bytes);

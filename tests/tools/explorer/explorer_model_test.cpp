@@ -2,11 +2,13 @@
 // The explorer's model: origins, loops, costs, and the page made of it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "ir/text/text.hpp"
+#include "jit/listing/port_core.hpp"
 #include "tests/support/cli.hpp"
+#include "tests/support/explorer_model.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/golden_kernel.hpp"
 #include "tools/explorer/page.hpp"
@@ -32,15 +34,6 @@ constexpr const char* plain_text =
     "  %h = convert %d : f16\n"
     "  return %h\n"
     "}\n";
-
-Model model_of(const std::string& text) {
-  const Result<FunctionPtr> function = parse_function(text);
-  EXPECT_TRUE(function.ok());
-  const FunctionPtr functions[] = {*function};
-  auto model = explore("f.castor", functions, jit::Tier::avx512_vbmi, jit::Core::generic);
-  EXPECT_TRUE(model.ok()) << (model ? "" : model.error().to_string());
-  return std::move(model).value();
-}
 
 template <class Visit>
 void for_each_code(const Model& model, const Visit& visit) {
@@ -87,7 +80,7 @@ TEST(ExplorerModel, TakesEveryGoldenKernel) {
     const auto codes = golden_codes(*kernel);
     ASSERT_TRUE(codes.ok()) << file;
     for (const jit::MachineCode& machine_code : *codes) {
-      const auto code = explore("nest", machine_code);
+      const auto code = explore("nest", machine_code, jit::PortModel::zen4);
       ASSERT_TRUE(code.ok()) << file << ": " << code.error().message;
       expect_origins(*code, 100);
     }
@@ -122,6 +115,29 @@ TEST(ExplorerModel, LoopsAreOfInstructions) {
   EXPECT_GT(loops, 10u);
 }
 
+/// Cycles are those of the core's port model, and ports those of the core.
+TEST(ExplorerModel, LoopsAreWeighedByTheCoresPortModel) {
+  for (const jit::Core core :
+       {jit::Core::generic, jit::Core::zen4, jit::Core::zen5, jit::Core::golden_cove}) {
+    const jit::PortModel expected = jit::port_model_of(core, jit::host().identity);
+    size_t loops = 0;
+    for_each_code(model_of(plain_text, core), [&](const FunctionView&, const Code& code) {
+      for (const Loop& loop : code.loops) {
+        ++loops;
+        ASSERT_TRUE(loop.cycles.has_value()) << loop.refusal;
+        EXPECT_EQ(loop.cycles->core, port_core(expected).name);
+        ASSERT_EQ(loop.cycles->ports.size(), port_core(expected).ports.size());
+        double busiest = 0;
+        for (const jit::PortLoad& each : loop.cycles->ports) {
+          busiest = std::max(busiest, each.cycles);
+        }
+        EXPECT_NEAR(busiest, loop.cycles->pipes, 1e-9);
+      }
+    });
+    EXPECT_GT(loops, 5u) << name_of(core);
+  }
+}
+
 TEST(ExplorerModel, CostsOfCandidatesAreSumsOfParts) {
   const Model model = model_of(fused_text);
   for (const TierView& tier : model.functions[0].tiers) {
@@ -137,11 +153,14 @@ TEST(ExplorerModel, CostsOfCandidatesAreSumsOfParts) {
   }
 }
 
-TEST(ExplorerModel, KernelsThatApplyTheEpilogueLeaveItsNestWithoutCode) {
-  for (const TierView& tier : model_of(fused_text).functions[0].tiers) {
+TEST(ExplorerModel, KernelsThatApplyTheEpilogueLeaveItsNestWithoutCodeOfItsOwn) {
+  const Model model = model_of(fused_text);
+  for (const TierView& tier : model.functions[0].tiers) {
     ASSERT_EQ(tier.nests.size(), 2u);
     const bool applies = tier.nests[0].convolution->candidates[0].applies_epilogue;
-    EXPECT_EQ(tier.nests[1].codes.empty(), applies) << name_of(tier.target.tier);
+    const auto is_own = [](const Code& code) { return code.name == "nest"; };
+    EXPECT_EQ(std::ranges::none_of(tier.nests[1].codes, is_own), applies)
+        << name_of(tier.target.tier);
     EXPECT_EQ(tier.nests[0].codes[0].lanes.empty(), !applies);
   }
 }

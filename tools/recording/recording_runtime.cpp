@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/support/recording_runtime.hpp"
+#include "tools/recording/recording_runtime.hpp"
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 
@@ -14,7 +16,7 @@
 #include "runtime/observe/code_watcher.hpp"
 #include "runtime/runtime_state.hpp"
 
-namespace castor::test {
+namespace castor::tools {
 
 namespace {
 
@@ -54,26 +56,32 @@ class Recorder final : public CodeWatcher {
     auto annotated = description.annotated();
     if (!annotated) annotated = Error{ErrorCode::internal, "the code is emitted without notes"};
     kernels_.push_back(
-        {plain_name(description.name(key), key, tier_), code, std::move(*annotated)});
+        {plain_name(description.name(key), key, tier_), code, std::move(*annotated), binds_});
     return nullptr;
   }
+  void begin_binding() { binds_ = true; }
   std::vector<RecordedKernel> take() { return std::move(kernels_); }
 
  private:
   const jit::Tier tier_;
   std::mutex mutex_;
+  bool binds_ = false;
   std::vector<RecordedKernel> kernels_;
 };
 
 }  // namespace
 
-RecordingRuntime::RecordingRuntime(jit::Tier tier, RunAtBind code)
-    : target_{tier},
+RecordingRuntime::RecordingRuntime(const jit::Target& target, RunAtBind code)
+    : target_(target),
       calls_(code == RunAtBind::runs ? jit::SystemCalls::real() : with_returns_alone()) {}
 
 Result<std::vector<RecordedKernel>> RecordingRuntime::bind(const FunctionPtr& function,
-                                                           std::span<const Dims> shapes,
-                                                           std::span<const Dims> strides) const {
+                                                           const RecordedTensors& tensors) const {
+  return bind_first(SIZE_MAX, function, tensors);
+}
+
+Result<std::vector<RecordedKernel>> RecordingRuntime::bind_first(
+    size_t nests, const FunctionPtr& function, const RecordedTensors& tensors) const {
   // Whatever the machine's best tier is, or CASTOR_ISA names.
   auto runtime = detail::make_runtime({.interpret = true}, calls_);
   if (!runtime) return runtime.error();
@@ -82,14 +90,18 @@ Result<std::vector<RecordedKernel>> RecordingRuntime::bind(const FunctionPtr& fu
   (*runtime)->store = std::make_shared<detail::CodeStore>(calls_, no_limit, recorder);
   const auto compiled = detail::compile(function, **runtime);
   if (!compiled) return compiled.error();
-  auto kernel =
-      std::make_shared<const detail::KernelState>(detail::KernelState{function, *compiled});
-  const auto bound = detail::bind_kernel(std::move(kernel), shapes, strides);
+  auto part = std::make_shared<detail::Compiled>(**compiled);
+  part->nests.resize(std::min(nests, part->nests.size()));
+  recorder->begin_binding();
+  auto kernel = std::make_shared<const detail::KernelState>(detail::KernelState{function, part});
+  // Scratch is the caller's: there is no call.
+  const auto bound = detail::bind_kernel(std::move(kernel), tensors.shapes, tensors.strides,
+                                         {.scratch = ScratchOwner::caller});
   if (!bound) return bound.error();
   if (!(*bound)->interpreted_because.empty()) {
-    return Error{ErrorCode::internal, (*bound)->interpreted_because};
+    return Error{ErrorCode::executable_memory, (*bound)->interpreted_because};
   }
   return recorder->take();
 }
 
-}  // namespace castor::test
+}  // namespace castor::tools
