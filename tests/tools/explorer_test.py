@@ -140,6 +140,10 @@ class ExplorerTest(unittest.TestCase):
         cls.browser.quit()
         cls.folder.cleanup()
 
+    def tearDown(self):
+        """Nothing that a test did is in the console."""
+        self.assertEqual([entry["message"] for entry in self.browser.get_log("browser")], [])
+
     def open(self, name, width="wide"):
         page = Page(self.browser, self.pages[name], width)
         self.assertEqual(page.one("body").get_attribute("data-ready"), "true")

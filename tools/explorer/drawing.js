@@ -131,11 +131,10 @@ function tile_drawing(plan) {
     }
   }
   const height = top + tile.mr * cell.height;
-  shapes.push(label(left, 9, by_pixels ? `${tile.nr} vectors of ${plan.lanes} pixels` :
-    `${tile.nr} vectors of ${plan.lanes} channels`));
+  shapes.push(label(left, 9, `${tile.nr} vector${tile.nr > 1 ? 's' : ''} of ${plan.lanes} ${by_pixels ? 'pixels' : 'channels'}`));
   shapes.push(label(left - 28, top + tile.mr * cell.height / 2, `${tile.mr}`, {class: 'end'}));
   const rows = by_pixels ? 'weights of output channels' : 'pixels';
-  return drawing('Register tile', left + tile.nr * cell.width + 2, height + 4,
+  return drawing('Register tile', left + Math.max(tile.nr * cell.width, 112) + 2, height + 4,
     `${tile.mr} × ${tile.nr} accumulators; rows: ${rows}, broadcast` +
     (tile.hasTileRegisters ? ' (in tile registers)' : '') + `; ${number_text(plan.kSteps)} k steps`, ...shapes);
 }
