@@ -274,6 +274,19 @@ class ExplorerTest(unittest.TestCase):
             self.assertEqual("needs no instruction" in page.one("#origin").text, " clamp " in line.text, line.text)
         self.assertTrue(any(" clamp " in line.text for line in lines))
 
+    def test_written_operations_light_what_they_became(self):
+        page = self.open("quantize")
+        self.assertEqual([each.text for each in page.all("#pane-function h3")], ["as it was written", "canonical form"])
+        page.point_at("#pane-function .line[data-keys*='written:0']")
+        self.assertIn("quantize_linear", page.one("#pane-function .line.lit").text)
+        operations = page.count("#pane-function .line[data-keys^='op:']:not([data-keys*='written:'])")
+        self.assertGreater(operations, 3)
+        self.assertEqual(page.count("#pane-function .lit"), 1 + operations)
+        self.assertGreater(page.count("#pane-code .lit"), 10)
+        self.assertIn(f"{operations} operations in canonical form", page.one("#origin").text)
+        page.point_at("#pane-function .line[data-keys='op:0']")
+        self.assertEqual(page.count("#pane-function .lit"), 2)
+
     def test_clicking_keeps_and_shows_in_every_pane(self):
         page = self.open("fused")
         page.point_at("#pane-function .line[data-keys='op:2']").click()

@@ -78,12 +78,18 @@
       if (lane >= 0) words.push(['lane', code.code.lanes[lane][0]]);
       if (operation >= 0) words.push(['op', operation_text(operation)]);
     } else {
-      for (const key of keys_of(line).filter((each) => each.startsWith('op:'))) {
-        words.push(['op', operation_text(Number(key.slice(3)))]);
-        if (!has_code(key)) words.push(['meaning', 'needs no instruction of its own here']);
-      }
+      words.push(...operation_words(keys_of(line)));
     }
     footer.replaceChildren(...words.map(([kind, text]) => element('span', {class: 'o-' + kind}, text)));
+  }
+
+  /** The operations of a line, and whether there is code of any of them. */
+  function operation_words(keys) {
+    const operations = keys.filter((key) => key.startsWith('op:'));
+    if (operations.length === 0 && !keys.some((key) => key.startsWith('written:'))) return [];
+    const words = operations.length > 3 ? [['meaning', `${operations.length} operations in canonical form`]] :
+      operations.map((key) => ['op', operation_text(Number(key.slice(3)))]);
+    return operations.some(has_code) ? words : [...words, ['meaning', 'needs no instruction of its own here']];
   }
 
   /** Whether code is of what has the key. */

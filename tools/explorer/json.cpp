@@ -245,11 +245,14 @@ json tier_json(const TierView& tier) {
 
 json function_json(const FunctionView& function) {
   json made = {{"name", function.name},
-               {"written", function.written},
+               {"written", json::array()},
                {"lines", json::array()},
                {"tiers", json::array()}};
   for (const OperationLine& line : function.lines) {
     made["lines"].push_back({line.text, line.operation});
+  }
+  for (const WrittenLine& line : function.written) {
+    made["written"].push_back({line.text, line.operation, line.became});
   }
   for (const TierView& tier : function.tiers) made["tiers"].push_back(tier_json(tier));
   return made;

@@ -10,6 +10,7 @@
 #include "jit/dump/dump.hpp"
 #include "jit/listing/origins.hpp"
 #include "tools/explorer/made_kernels.hpp"
+#include "tools/explorer/written.hpp"
 
 namespace castor::tools::explorer {
 
@@ -90,20 +91,6 @@ jit::PortModel model_of(const jit::Target& target) {
   return jit::port_model_of(target.core, jit::host().identity);
 }
 
-/// Each operation is a line of its own.
-std::vector<OperationLine> operation_lines(const Function& function) {
-  std::vector<OperationLine> lines;
-  size_t next = 0;
-  for (std::string& text : lines_of(print(function))) {
-    OperationLine line = {std::move(text), none};
-    const bool is_next = next < function.operations.size() &&
-                         line.text == "  " + print(function, function.operations[next]);
-    if (is_next) line.operation = static_cast<Index>(next++);
-    lines.push_back(std::move(line));
-  }
-  return lines;
-}
-
 Result<Nest> explore_nest(const jit::DumpedNest& dumped, const jit::Target& target) {
   Nest nest = {.lines = lines_of(dumped.text),
                .operation = dumped.operation ? static_cast<Index>(*dumped.operation) : none,
@@ -154,10 +141,9 @@ Result<TierView> explore_tier(const FunctionPtr& function, const jit::Target& ta
 
 Result<FunctionView> explore_function(const FunctionPtr& function, jit::Core core) {
   const FunctionPtr canonical = canonicalize(function);
-  FunctionView view = {.name = function->name,
-                       .written = canonical == function ? "" : print(*function),
-                       .lines = operation_lines(*canonical),
-                       .tiers = {}};
+  FunctionView view = {
+      .name = function->name, .written = {}, .lines = operation_lines(*canonical), .tiers = {}};
+  if (canonical != function) view.written = written_lines(*function, *canonical);
   for (const jit::TierInfo& row : jit::tier_table()) {
     jit::Target target;
     target.tier = row.tier;
@@ -170,6 +156,19 @@ Result<FunctionView> explore_function(const FunctionPtr& function, jit::Core cor
 }
 
 }  // namespace
+
+std::vector<OperationLine> operation_lines(const Function& function) {
+  std::vector<OperationLine> lines;
+  size_t next = 0;
+  for (std::string& text : lines_of(print(function))) {
+    OperationLine line = {std::move(text), none};
+    const bool is_next = next < function.operations.size() &&
+                         line.text == "  " + print(function, function.operations[next]);
+    if (is_next) line.operation = static_cast<Index>(next++);
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
 
 Result<Code> explore(std::string name, const jit::MachineCode& code, jit::PortModel model) {
   const auto listed = disassemble(code);

@@ -97,9 +97,15 @@ struct OperationLine {
   std::string text;
   Index operation = none;  ///< none: the first and the last lines
 };
+/// A line of the text before it is canonicalised.
+struct WrittenLine {
+  std::string text;
+  Index operation = none;     ///< the written function's; none: the first and the last lines
+  std::vector<Index> became;  ///< operations of the canonical function
+};
 struct FunctionView {
   std::string name;
-  std::string written;               ///< the text before it is canonicalised; empty where equal
+  std::vector<WrittenLine> written;  ///< none where that is the canonical function
   std::vector<OperationLine> lines;  ///< the canonical function
   std::vector<TierView> tiers;
 };
@@ -109,6 +115,9 @@ struct Model {
   jit::Tier selected = jit::Tier::avx2;  ///< the tier that the page shows first
   std::vector<FunctionView> functions;
 };
+
+/// The function's text, each operation of which is a line of its own.
+std::vector<OperationLine> operation_lines(const Function& function);
 
 /// The model of all functions on all tiers, planned for the core, with cycles of its port model as
 /// this machine has it (jit::port_model_of). Fails (internal) where an instruction has no origin;

@@ -65,11 +65,13 @@ function pane(id, title, note, ...children) {
 function function_pane(view) {
   const lines = view.lines.map(([text, operation]) =>
     line(operation < 0 ? [] : ['op:' + operation], coloured(text, text_words)));
-  if (view.written !== '') {
-    lines.push(element('details', {class: 'written'}, element('summary', {}, 'as it was written'),
-      element('pre', {}, coloured(view.written, text_words))));
+  const is_written = view.written.length > 0;
+  if (is_written) {
+    lines.unshift(element('h3', {}, 'as it was written'), ...view.written.map(([text, operation, became]) =>
+      line([...became.map((each) => 'op:' + each), ...(operation < 0 ? [] : ['written:' + operation])], coloured(text, text_words))),
+    element('h3', {}, 'canonical form'));
   }
-  return pane('pane-function', 'Function', view.written === '' ? '' : 'canonical form', ...lines);
+  return pane('pane-function', 'Function', '', ...lines);
 }
 
 // ---- nests and loops

@@ -8,6 +8,7 @@
 #include "tests/support/golden.hpp"
 #include "tests/support/golden_kernel.hpp"
 #include "tools/explorer/model.hpp"
+#include "tools/explorer/written.hpp"
 
 namespace castor::test {
 namespace {
@@ -58,6 +59,16 @@ void expect_counterparts(const FunctionView& function, const TierView& tier,
   }
 }
 
+/// Each operation of the canonical form came from one that was written.
+void expect_all_became(const Function& written, const std::string& where) {
+  const FunctionPtr canonical = canonicalize(std::make_shared<const Function>(written));
+  const std::vector<Index> origins = written_operations(written, *canonical);
+  for (size_t i = 0; i < origins.size(); ++i) {
+    EXPECT_TRUE(origins[i] != none && static_cast<size_t>(origins[i]) < written.operations.size())
+        << where << ": " << print(*canonical, canonical->operations[i]);
+  }
+}
+
 TEST(ExplorerGolden, EveryOperationAndLaneHasCounterparts) {
   std::set<std::string> functions;
   for (const auto& file : listing_files()) {
@@ -65,6 +76,7 @@ TEST(ExplorerGolden, EveryOperationAndLaneHasCounterparts) {
     ASSERT_TRUE(kernel.ok()) << file;
     if (!kernel->function || !functions.insert(print(*kernel->function)).second) continue;
     const FunctionPtr all[] = {kernel->function};
+    expect_all_became(*kernel->function, file.filename().string());
     const auto model = explore("golden", all, kernel->target.tier, kernel->target.core);
     ASSERT_TRUE(model.ok()) << file << ": " << model.error().message;
     for (const TierView& tier : model->functions[0].tiers) {

@@ -98,6 +98,36 @@ TEST(ExplorerModel, OperationsAreLinesOfTheFunction) {
   EXPECT_EQ(next, 4);
 }
 
+/// Conversions that merge: the first becomes nothing. A composition becomes all of its definition.
+TEST(ExplorerModel, WrittenLinesSayWhatTheyBecame) {
+  const Model merged = model_of(
+      "func @merged(%x: u8[4]) -> (f32[4]) {\n"
+      "  %y = convert %x : u16\n  %z = convert %y : f32\n  return %z\n}\n");
+  const std::vector<WrittenLine>& lines = merged.functions[0].written;
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines[0].operation, none);
+  EXPECT_EQ(lines[1].text, "  %y = convert %x : u16");
+  EXPECT_EQ(lines[1].operation, 0);
+  EXPECT_EQ(lines[1].became, std::vector<Index>{});
+  EXPECT_EQ(lines[2].became, std::vector<Index>{0});
+
+  const Model composed = model_of(
+      "func @composed(%x: f32[?n, 64], %s: f32[]) -> (f32[?n, 64]) {\n"
+      "  %q = quantize_linear %x, %s : i8\n  %y = dequantize_linear %q, %s : f32\n"
+      "  return %y\n}\n");
+  const FunctionView& view = composed.functions[0];
+  std::vector<Index> all;
+  for (const WrittenLine& line : view.written) {
+    all.insert(all.end(), line.became.begin(), line.became.end());
+  }
+  EXPECT_GE(view.written[1].became.size(), 2u);
+  EXPECT_GE(view.written[2].became.size(), 2u);
+  const auto operations = std::ranges::count_if(
+      view.lines, [](const OperationLine& line) { return line.operation != none; });
+  EXPECT_EQ(std::ssize(all), operations);
+  EXPECT_TRUE(std::ranges::is_sorted(all));
+}
+
 TEST(ExplorerModel, LoopsAreOfInstructions) {
   size_t loops = 0;
   for (const char* text : {fused_text, plain_text}) {
@@ -199,7 +229,7 @@ TEST(ExplorerPage, TextsOfTheUserAreNoMarkup) {
   const auto count = [](const std::string& page) { return std::ranges::count(page, '<'); };
   model.file = "</script><script>alert(1)</script><!-- /*MODEL*/ /*STYLE*/";
   model.functions[0].name = "<b>\xff";
-  model.functions[0].written = "<img src=x>";
+  model.functions[0].written = {{.text = "<img src=x>", .operation = none, .became = {}}};
   const std::string page = to_page(model);
   EXPECT_EQ(count(page), count(plain));
   EXPECT_EQ(page.find("alert(1)</script>"), std::string::npos);
