@@ -22,12 +22,15 @@ using jit::DecodedInstruction;
 constexpr size_t region_bytes = size_t{2} << 20;  // a pointer is in the middle of its region
 constexpr size_t region_middle = region_bytes / 2;
 constexpr size_t stagger = 64 * 37;  // so that regions do not share the lower 12 bits of addresses
-constexpr uint64_t number = 8;       // strides and all that is no pointer are this
+constexpr uint64_t number = 64;      // strides and all that is no pointer are this: a cache line
 constexpr int64_t l1_share = int64_t{24} << 10;  // bytes of tensors in a call
+constexpr int64_t unknown_bytes = 512;  // an iteration goes through, of loops that do not say
 constexpr int64_t min_iterations = 12;
 constexpr int64_t max_iterations = 192;
 constexpr int sizes = 4;  // numbers of iterations that calls have, by turns without pattern
-constexpr int rounds_a_repetition = 8;  // calls of each size
+constexpr int64_t table_bytes = int64_t{64} << 10;  // on either side of a pointer
+constexpr int64_t offset_lines = 64;                // cache lines that offsets lead to
+constexpr int rounds_a_repetition = 8;              // calls of each size
 
 /// The byte of a conditional jump that says which condition, as `jo`: of 2 and 6 bytes.
 void never_take(std::span<std::byte> jump) {
@@ -53,6 +56,19 @@ void emit_vectors(Code& code, const float* ones) {
   for (int i = 1; i < 8; ++i) code.kxnorq(Xbyak::Opmask(i), Xbyak::Opmask(i), Xbyak::Opmask(i));
 }
 
+void fill_offsets(uint64_t middle) {
+  auto* offsets = reinterpret_cast<int32_t*>(middle);
+  constexpr int64_t count = table_bytes / sizeof(int32_t);
+  for (int64_t i = -count; i < count; ++i) {
+    const int32_t offset = static_cast<int32_t>((i & (offset_lines - 1)) * 64);
+    std::memcpy(offsets + i, &offset, sizeof offset);
+  }
+}
+
+void fill_masks(uint64_t middle) {
+  std::memset(reinterpret_cast<std::byte*>(middle) - table_bytes, 0xff, size_t{2} * table_bytes);
+}
+
 const std::array callee_saved = {Xbyak::util::rbx, Xbyak::util::rbp, Xbyak::util::r12,
                                  Xbyak::util::r13, Xbyak::util::r14, Xbyak::util::r15};
 
@@ -68,7 +84,8 @@ std::vector<uint8_t> shuffled_order(size_t count) {
 
 LoopReplay::LoopReplay() : code_(std::make_unique<Code>(1 << 18)) {}
 
-/// A region for each pointer, full of 1.0f.
+/// A region for each pointer, full of 1.0f; tables of offsets go through a few cache lines, masks
+/// have all bits.
 void LoopReplay::allocate(const LoopNeeds& needs) {
   const size_t bytes = (region_bytes + stagger) * needs.pointers.size() + 4096;
   memory_ = std::make_shared<std::vector<std::byte>>(bytes);
@@ -79,6 +96,8 @@ void LoopReplay::allocate(const LoopNeeds& needs) {
   uint64_t address = (reinterpret_cast<uint64_t>(memory_->data()) + 63) / 64 * 64 + region_middle;
   for (const LoopSource& pointer : needs.pointers) {
     addresses_[pointer] = address;
+    if (needs.offsets.contains(pointer)) fill_offsets(address);
+    if (needs.masks.contains(pointer)) fill_masks(address);
     address += region_bytes + stagger;
   }
 }
@@ -129,16 +148,15 @@ void LoopReplay::emit(const jit::MachineCode& code, const jit::CodeLoop& loop,
 
 LoopReplay::Call LoopReplay::call_of(const LoopNeeds& needs, int64_t iterations) const {
   Call call;
-  const int64_t last = (iterations - (needs.limit_is_included ? 1 : 0)) * needs.step;
+  const int64_t last = (iterations - (needs.end_is_included ? 1 : 0)) * needs.step;
   const auto value_of = [&](const LoopSource& source) -> uint64_t {
     const auto pointer = addresses_.find(source);
     if (pointer != addresses_.end()) return pointer->second;
     return needs.limit == source ? static_cast<uint64_t>(last) : number;
   };
   for (int i = 0; i < 16; ++i) call.registers[static_cast<size_t>(i)] = value_of({.reg = i});
-  const int64_t first = needs.limit ? 0 : -iterations * needs.step;
-  call.registers[static_cast<size_t>(ZydisRegisterGetId(ZYDIS_REGISTER_RSI))] =
-      static_cast<uint64_t>(first);
+  call.registers[static_cast<size_t>(needs.counter)] =
+      static_cast<uint64_t>(needs.limit ? 0 : -last);
   for (const LoopSource& source : needs.sources) {
     if (!source.slot) continue;
     const uint64_t base = call.registers[static_cast<size_t>(source.reg)];
@@ -185,7 +203,8 @@ Result<std::unique_ptr<LoopReplay>> LoopReplay::prepare(const jit::MachineCode& 
   std::unique_ptr<LoopReplay> replay(new LoopReplay);
   replay->allocate(*needs);
   replay->emit(code, loop, body);
-  const int64_t bytes = std::max<int64_t>(loop.load_bytes + loop.store_bytes, 1);
+  const int64_t known = loop.load_bytes + loop.store_bytes;
+  const int64_t bytes = known > 0 ? known : unknown_bytes;
   const int64_t most = std::clamp(l1_share / bytes, min_iterations, max_iterations);
   const int64_t fewest = std::max<int64_t>(most / 2, sizes);
   for (int64_t i = 0; i < sizes; ++i) {

@@ -14,11 +14,12 @@
 namespace castor::bench {
 
 /// The loop's own bytes between an entry that sets all registers and an exit. Every pointer that
-/// the loop has is that of a buffer of its own; strides and the like are 8; tensors, vectors and
-/// masks are full of 1.0f. Branches but the closing one are made not to be taken (`jo`, as nothing
-/// overflows), as the port model counts inner loops once; nothing else is changed. Calls of a few
-/// iterations and of about four times as many are measured in turn, so that the difference is the
-/// loop's alone (as LoopSlope has it).
+/// the loop has is that of a buffer of its own; strides and the like are 64; tensors, vectors and
+/// masks are full of 1.0f, tables of offsets lead to 64 cache lines, tables of masks have
+/// all bits. Branches but the closing one
+/// are made not to be taken (`jo`, as nothing overflows), as the port model counts inner loops
+/// once; nothing else is changed. Calls of a few iterations and of about four times as many are
+/// measured in turn, so that the difference is the loop's alone (as LoopSlope has it).
 class LoopReplay {
  public:
   /// Fails where loop_needs does, (unsupported) where the loop takes addresses from memory, so that

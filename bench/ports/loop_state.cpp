@@ -13,7 +13,6 @@ using jit::DecodedInstruction;
 
 constexpr int general_registers = 16;
 const int rsp_number = ZydisRegisterGetId(ZYDIS_REGISTER_RSP);
-const int rsi_number = ZydisRegisterGetId(ZYDIS_REGISTER_RSI);
 constexpr LoopSource constants = {.reg = -1};  // an address in the pool, which is known
 
 /// The number of a general register of any width; nothing for other registers.
@@ -54,10 +53,15 @@ class Reader {
   Sum sum_of(const ZydisDecodedOperand& operand);
   std::optional<LoopSource> slot_of(const ZydisDecodedOperand& memory) const;
   void write(const DecodedInstruction& decoded);
+  void read_table(const ZydisDecodedOperand& memory, std::set<LoopSource>& tables) const;
   void count_step(const DecodedInstruction& decoded);
+  Status read_limit(const DecodedInstruction& test, const DecodedInstruction& last);
+  /// What the register itself holds at the beginning.
+  static LoopSource own_of(ZydisRegister reg) { return {.reg = *general_register(reg)}; }
   Sum& value(ZydisRegister reg) { return values_[static_cast<size_t>(*general_register(reg))]; }
 
   std::array<Sum, general_registers> values_;
+  std::array<int64_t, general_registers> steps_{};  ///< that constants add
   LoopNeeds needs_;
 };
 
@@ -107,9 +111,14 @@ void Reader::write(const DecodedInstruction& decoded) {
   Sum& result = value(operands[0].reg.value);
   switch (decoded.instruction.mnemonic) {
     case ZYDIS_MNEMONIC_MOV: result = sum_of(operands[1]); return;
+    case ZYDIS_MNEMONIC_MOVSXD:
+      if (is_memory(operands[1])) read_table(operands[1], needs_.offsets);
+      result.clear();
+      return;
     case ZYDIS_MNEMONIC_ADD: {
       const Sum added = sum_of(operands[1]);
-      result.insert(result.end(), added.begin(), added.end());
+      const bool goes_on = !result.empty() && result.back() == own_of(operands[0].reg.value);
+      result.insert(goes_on ? result.begin() : result.end(), added.begin(), added.end());
       return;
     }
     case ZYDIS_MNEMONIC_SUB:
@@ -131,14 +140,28 @@ void Reader::write(const DecodedInstruction& decoded) {
   }
 }
 
+/// Adds the pointer to a table that is loaded from, which need_pointer has found.
+void Reader::read_table(const ZydisDecodedOperand& memory, std::set<LoopSource>& tables) const {
+  const auto base = general_register(memory.mem.base);
+  if (!base) return;
+  for (const LoopSource& source : values_[static_cast<size_t>(*base)]) {
+    if (needs_.pointers.contains(source)) tables.insert(source);
+  }
+}
+
 void Reader::count_step(const DecodedInstruction& decoded) {
   const auto operands = decoded.written_operands();
   if (operands.empty() || !is_register(operands[0])) return;
-  if (general_register(operands[0].reg.value) != rsi_number) return;
-  const auto mnemonic = decoded.instruction.mnemonic;
-  if (mnemonic == ZYDIS_MNEMONIC_INC) needs_.step += 1;
-  if (mnemonic == ZYDIS_MNEMONIC_ADD && operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
-    needs_.step += operands[1].imm.value.s;
+  const auto number = general_register(operands[0].reg.value);
+  if (!number) return;
+  int64_t& step = steps_[static_cast<size_t>(*number)];
+  const bool by_constant = operands.size() > 1 && operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+  switch (decoded.instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_INC: step += 1; return;
+    case ZYDIS_MNEMONIC_DEC: step -= 1; return;
+    case ZYDIS_MNEMONIC_ADD: step += by_constant ? operands[1].imm.value.s : 0; return;
+    case ZYDIS_MNEMONIC_SUB: step -= by_constant ? operands[1].imm.value.s : 0; return;
+    default: return;
   }
 }
 
@@ -147,39 +170,63 @@ Status Reader::read(const DecodedInstruction& decoded) {
     return Error{ErrorCode::unsupported, fmt::format("{} at {:#x} stores past the caches",
                                                      decoded.mnemonic(), decoded.offset)};
   }
+  if (decoded.instruction.meta.category == ZYDIS_CATEGORY_CALL) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("the loop calls a routine at {:#x}", decoded.offset)};
+  }
   count_step(decoded);
   for (const ZydisDecodedOperand& operand : decoded.written_operands()) {
     if (!touches_memory(decoded, operand)) continue;
     if (Status status = need_pointer(decoded, operand.mem.base); !status) return status;
     sum_of(operand);
   }
+  if (decoded.mnemonic().starts_with("kmov") && is_memory(decoded.operands[1])) {
+    read_table(decoded.operands[1], needs_.masks);
+  }
   write(decoded);
   return {};
 }
 
 Error unknown_end(const DecodedInstruction& last) {
-  return {ErrorCode::unsupported,
-          fmt::format("the loop ends with {} at {:#x}, expected a count in rsi", last.mnemonic(),
-                      last.offset)};
+  return {ErrorCode::unsupported, fmt::format("the loop ends with {} at {:#x}, expected a count",
+                                              last.mnemonic(), last.offset)};
+}
+
+/// `cmp counter, limit` and a jump.
+Status Reader::read_limit(const DecodedInstruction& test, const DecodedInstruction& last) {
+  const auto branch = last.instruction.mnemonic;
+  if (branch != ZYDIS_MNEMONIC_JL && branch != ZYDIS_MNEMONIC_JLE) return unknown_end(last);
+  const Sum limit = sum_of(test.written_operands()[1]);
+  if (limit.size() != 1 || needs_.pointers.contains(limit[0])) return unknown_end(last);
+  needs_.limit = limit[0];
+  needs_.end_is_included = branch == ZYDIS_MNEMONIC_JLE;
+  return {};
 }
 
 Status Reader::read_end(std::span<const DecodedInstruction> body) {
   const DecodedInstruction& last = body.back();
-  if (body.size() < 2 || needs_.step == 0) return unknown_end(last);
+  if (body.size() < 2) return unknown_end(last);
   const DecodedInstruction& test = body[body.size() - 2];
   const auto operands = test.written_operands();
-  const bool of_rsi = !operands.empty() && is_register(operands[0]) &&
-                      general_register(operands[0].reg.value) == rsi_number;
+  if (operands.empty() || !is_register(operands[0])) return unknown_end(last);
+  const auto counter = general_register(operands[0].reg.value);
+  if (!counter || needs_.pointers.contains({.reg = *counter})) return unknown_end(last);
+  needs_.counter = *counter;
+  needs_.step = steps_[static_cast<size_t>(*counter)];
   const auto branch = last.instruction.mnemonic;
-  const auto mnemonic = test.instruction.mnemonic;
-  if (of_rsi && mnemonic == ZYDIS_MNEMONIC_ADD && branch == ZYDIS_MNEMONIC_JNZ) return {};
-  if (!of_rsi || mnemonic != ZYDIS_MNEMONIC_CMP) return unknown_end(last);
-  if (branch != ZYDIS_MNEMONIC_JL && branch != ZYDIS_MNEMONIC_JLE) return unknown_end(last);
-  const Sum limit = sum_of(operands[1]);
-  if (limit.size() != 1 || needs_.pointers.contains(limit[0])) return unknown_end(last);
-  needs_.limit = limit[0];
-  needs_.limit_is_included = branch == ZYDIS_MNEMONIC_JLE;
-  return {};
+  switch (test.instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_CMP:
+      return needs_.step > 0 ? read_limit(test, last) : Status(unknown_end(last));
+    case ZYDIS_MNEMONIC_ADD:
+    case ZYDIS_MNEMONIC_SUB:
+    case ZYDIS_MNEMONIC_DEC:
+      needs_.end_is_included = branch == ZYDIS_MNEMONIC_JNL;
+      if (needs_.step == 0 || (needs_.end_is_included && needs_.step > 0)) break;
+      if (branch == ZYDIS_MNEMONIC_JNZ || branch == ZYDIS_MNEMONIC_JNL) return {};
+      break;
+    default: break;
+  }
+  return unknown_end(last);
 }
 
 }  // namespace
