@@ -10,6 +10,8 @@ std::string_view name_of(Work work) {
     case Work::pack_input: return "pack input";
     case Work::window_sums: return "window sums";
     case Work::block: return "block";
+    case Work::transpose: return "transpose";
+    case Work::epilogue: return "epilogue";
   }
   return "unknown";
 }

@@ -14,15 +14,18 @@
 
 namespace castor::detail {
 
-/// What a call does. All of a nest contains the others of that nest.
+/// What a call does. All of a nest contains the others of that nest, which do not contain each
+/// other.
 enum class Work : uint8_t {
   nest,          ///< all of it
-  pack_weights,  ///< that are not known before the call
+  pack_weights,  ///< that are not known before the call, all of them or tile by tile
   pack_input,    ///< for a cache block
   window_sums,   ///< for a block, where weights have zero points
-  block,         ///< kernels on a cache block, with its epilogue, and weights packed tile by tile
+  block,         ///< kernels on a cache block, with an epilogue that they apply themselves
+  transpose,     ///< results whose channels are adjacent, from kernels that store pixels so
+  epilogue,      ///< that is a pass of its own, over results that are in scratch
 };
-inline constexpr size_t work_count = 5;
+inline constexpr size_t work_count = 7;
 /// "pack input".
 std::string_view name_of(Work work);
 
@@ -46,6 +49,12 @@ class CallProfile {
   explicit CallProfile(size_t nests) : nests_(nests) {}
 
   size_t nests() const { return nests_.size(); }
+  /// Takes the time of work that has been done within other work away from that, which is of no
+  /// nest but this, and is not done yet.
+  void take_from(size_t nest, Work outer, std::chrono::nanoseconds time) {
+    nests_[nest][static_cast<size_t>(outer)].nanoseconds.fetch_sub(time.count(),
+                                                                   std::memory_order_relaxed);
+  }
   void add(size_t nest, Work work, std::chrono::nanoseconds time, const WorkAmount& amount) {
     Sums& sums = nests_[nest][static_cast<size_t>(work)];
     constexpr auto order = std::memory_order_relaxed;
@@ -82,6 +91,15 @@ class WorkTimer {
   void done(const Amount& amount) const {
     if (profile_ != nullptr) [[unlikely]]
       done_for(nest_, amount());
+  }
+  /// The same for work within a block, whose time it is not.
+  template <class Amount>
+  void done_within_block(const Amount& amount) const {
+    if (profile_ == nullptr) [[likely]]
+      return;
+    const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin_;
+    profile_->add(nest_, work_, time, amount());
+    profile_->take_from(nest_, Work::block, time);
   }
   /// The same with a profile alone, for another nest.
   void done_for(size_t nest, const WorkAmount& amount) const {

@@ -10,7 +10,7 @@ namespace castor::detail {
 
 ConvolutionOutput::ConvolutionOutput(const ConvolutionGeometry& geometry,
                                      const ConvolutionStep& step, const CallMemory& memory)
-    : epilogue_(step.epilogue.get()), memory_(memory) {
+    : epilogue_(step.epilogue.get()), memory_(memory), nest_(step.nest) {
   if (epilogue_ != nullptr) return;
   int64_t pixels = 1;
   for (const ConvolutionAxis& axis : geometry.axes) pixels *= axis.output;
@@ -92,6 +92,23 @@ bool ConvolutionOutput::splits_bytes(const OutputPiece& piece, const Rows& rows)
 
 void ConvolutionOutput::end(const OutputPiece& piece, std::byte* scratch) const {
   if (epilogue_ == nullptr) return;
+  const WorkTimer timer(memory_.profile, nest_, Work::epilogue);
+  run_epilogue(piece, scratch);
+  timer.done_within_block([&] { return epilogue_amount(piece); });
+}
+
+/// Results, and what has an element for each of them.
+WorkAmount ConvolutionOutput::epilogue_amount(const OutputPiece& piece) const {
+  const int64_t elements = piece.channels * piece.pixels;
+  int64_t bits = 32;
+  for (size_t k = 0; k < epilogue_->first_output; ++k) {
+    const StepOperand& operand = epilogue_->operands[k];
+    if (k != epilogue_->source && operand.matches_space) bits += bits_of(operand.element);
+  }
+  return {.bytes_read = elements * bits / 8, .bytes_written = elements * result_bits() / 8};
+}
+
+void ConvolutionOutput::run_epilogue(const OutputPiece& piece, std::byte* scratch) const {
   const Rows rows = rows_of(piece);
   const std::vector<StepOperand>& operands = epilogue_->operands;
   const bool splits = epilogue_->sub_byte && splits_bytes(piece, rows);

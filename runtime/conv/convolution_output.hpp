@@ -15,6 +15,7 @@
 #include "ir/shape/convolution.hpp"
 #include "jit/conv/epilogue/epilogue.hpp"
 #include "runtime/bind/elementwise_step.hpp"
+#include "runtime/call/call_profile.hpp"
 
 namespace castor::detail {
 
@@ -72,7 +73,7 @@ class ConvolutionOutput {
 
   /// Results of a piece at most.
   int64_t max_elements() const;
-  /// Bits that are stored for each result: those of i32, or of the epilogue's results.
+  /// Bits that the epilogue stores for each result; of i32, where there is none.
   int64_t result_bits() const;
   /// Where the piece is to be written. `scratch` is the task's own, where the convolution's begins.
   PieceMemory begin(const OutputPiece& piece, std::byte* scratch) const;
@@ -92,9 +93,12 @@ class ConvolutionOutput {
   Rows rows_of(const OutputPiece& piece) const;
   int64_t element_of(size_t operand, const OutputPiece& piece) const;
   bool splits_bytes(const OutputPiece& piece, const Rows& rows) const;
+  void run_epilogue(const OutputPiece& piece, std::byte* scratch) const;
+  WorkAmount epilogue_amount(const OutputPiece& piece) const;
 
   const BoundEpilogue* epilogue_;  ///< null: y is written
   const CallMemory& memory_;
+  const size_t nest_;  ///< the convolution's
   int32_t* y_ = nullptr;
   int64_t image_step_ = 0;
   int64_t channel_step_ = 0;

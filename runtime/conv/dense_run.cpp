@@ -59,7 +59,7 @@ class BlockRun {
   /// Some pixel tiles of one tile of channels, which takes those of `taken_from_input` from the
   /// input.
   void run_tile(int64_t tile, PixelTiles tiles, int64_t taken_from_input) const {
-    call_.weights.prepare_tile(block_.place.group, tile, block_.scratch);
+    prepare_weights(tile);
     if (taken_from_input > 0) {
       const PixelTiles of_input = {tiles.begin, tiles.begin + taken_from_input};
       tiles.begin = of_input.end;
@@ -88,13 +88,30 @@ class BlockRun {
       piece.pixel = first_pixel + pixel;
       piece.pixels = std::min(at_once, range.end - pixel);
       const PieceMemory memory = call_.output.begin(piece, block_.scratch);
+      const WorkTimer timer(call_.profile, call_.nest, Work::transpose);
       transpose_i32(from + pixel, block_.pixels(), piece.channels, piece.pixels, memory.data,
                     memory.pixel_step);
+      timer.done_within_block([&] {
+        const int64_t bytes = 4 * piece.channels * piece.pixels;
+        return WorkAmount{.bytes_read = bytes, .bytes_written = bytes};
+      });
       call_.output.end(piece, block_.scratch);
     }
   }
 
  private:
+  /// Packs those of the tile, where that is done tile by tile.
+  void prepare_weights(int64_t tile) const {
+    if (!bound_.packs_by_tile) return;
+    const WorkTimer timer(call_.profile, call_.nest, Work::pack_weights);
+    call_.weights.prepare_tile(block_.place.group, tile, block_.scratch);
+    timer.done_within_block([&] {
+      const int64_t channels = first_channel(tile + 1) - first_channel(tile);
+      return WorkAmount{.bytes_read = channels * products_of_output(plan_.geometry),
+                        .bytes_written = 4 * tile_k_groups(plan_)};
+    });
+  }
+
   int64_t first_channel(int64_t tile) const {
     return std::min<int64_t>(tile * plan_.tile.channels, plan_.geometry.group_out_channels());
   }
@@ -268,6 +285,8 @@ class DenseRun {
   }
 
   // For profiles:
+  /// What kernels store for each result: a pass after them finds i32.
+  int64_t stored_bits() const { return bound_.applies_epilogue ? call_.output.result_bits() : 32; }
   int64_t channels_of(int64_t tile) const {
     return tile + 1 == plan_.channel_tiles ? plan_.last_channels() : plan_.tile.channels;
   }
@@ -275,7 +294,7 @@ class DenseRun {
   WorkAmount amount_of(const BlockPlace& inner, int64_t outputs, int64_t channel_tiles) const {
     const int64_t weights = 4 * plan_.weight_k_groups() * plan_.packed_width(plan_.tile.channels);
     return {.bytes_read = source_bytes_of(inner) + channel_tiles * weights,
-            .bytes_written = outputs * call_.output.result_bits() / 8,
+            .bytes_written = outputs * stored_bits() / 8,
             .products = outputs * products_of_output(plan_.geometry)};
   }
   /// Input elements that a part of a block takes, padding left out as far as an axis has it all.

@@ -72,10 +72,11 @@ Result<std::string> code_texts(const FunctionPtr& function, CodeFormat format,
   return text;
 }
 
-jit::Target target_of(Tier tier, Core core) {
+jit::Target target_of(Tier tier, Core core, bool frame_pointers) {
   jit::Target target;
   target.tier = tier;
   target.core = core;
+  target.frame_pointers = frame_pointers;
   return target;
 }
 
@@ -83,18 +84,19 @@ Error no_function() { return {ErrorCode::invalid_argument, "no function (null)"}
 
 }  // namespace
 
-Result<std::string> dump(const FunctionPtr& function, DumpStage stage, Tier tier, Core core) {
+Result<std::string> dump(const FunctionPtr& function, DumpStage stage, Tier tier, Core core,
+                         bool frame_pointers) {
   return guarded([&]() -> Result<std::string> {
     if (function == nullptr) return no_function();
-    return dumps.at(static_cast<size_t>(stage))(function, target_of(tier, core));
+    return dumps.at(static_cast<size_t>(stage))(function, target_of(tier, core, frame_pointers));
   });
 }
 
-Result<std::string> dump_code(const FunctionPtr& function, CodeFormat format, Tier tier,
-                              Core core) {
+Result<std::string> dump_code(const FunctionPtr& function, CodeFormat format, Tier tier, Core core,
+                              bool frame_pointers) {
   return guarded([&]() -> Result<std::string> {
     if (function == nullptr) return no_function();
-    return code_texts(function, format, target_of(tier, core));
+    return code_texts(function, format, target_of(tier, core, frame_pointers));
   });
 }
 

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/support/cli.hpp"
+#include "tests/support/golden.hpp"
 
 namespace castor::test {
 namespace {
@@ -127,6 +128,35 @@ TEST_F(Cli, DumpRefusesAnUnknownCore) {
   const std::string text = write("f.castor", to_f16_text);
   expect_one_line(run_command({"/usr/bin/env", "CASTOR_CORE=zen9", CASTOR_COMMAND, "dump", text}),
                   1, "CASTOR_CORE names 'zen9', expected one of generic");
+}
+
+TEST_F(Cli, DumpShowsCodeWithFramePointers) {
+  const std::string text = write("f.castor", to_f16_text);
+  for (const std::vector<std::string>& format :
+       {std::vector<std::string>{"--stage", "asm"}, {"--format", "gas"}}) {
+    std::vector<std::string> line = {"dump", text, "--isa", "avx2"};
+    line.insert(line.end(), format.begin(), format.end());
+    const CommandResult plain = castor(line);
+    line.push_back("--frame-pointers");
+    const CommandResult kept = castor(line);
+    expect_success(plain);
+    expect_success(kept);
+    expect_contains(kept.out, "mov rbp, rsp");
+    EXPECT_EQ(plain.out.find("mov rbp, rsp"), std::string::npos) << plain.out;
+  }
+  expect_success(castor({"dump", text, "--html", path("page.html"), "--frame-pointers"}));
+  EXPECT_NE(text_of_file(path("page.html")).find("mov rbp, rsp"), std::string::npos);
+}
+
+TEST_F(Cli, CheckComparesCodeWithFramePointers) {
+  const std::string text = write("f.castor", to_f16_text);
+  const std::vector<std::string> line = {"check", text, "--isa", "avx2", "--frame-pointers"};
+  expect_success(castor(line));
+  std::vector<std::string> corrupt = line;
+  corrupt.push_back("--self-test-corrupt");
+  const CommandResult wrong = castor(corrupt);  // the command that repeats it has the option
+  EXPECT_EQ(wrong.status, 1);
+  expect_contains(wrong.out, " --isa avx2 --seed 1 --frame-pointers --self-test-corrupt");
 }
 
 TEST_F(Cli, CheckComparesEveryFunctionOnEveryTier) {

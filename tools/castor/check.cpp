@@ -17,6 +17,7 @@ struct CheckOptions {
   std::string function;
   std::optional<TierChoice> tiers;  ///< nothing: the tier in use
   uint64_t seed = 1;
+  bool frame_pointers = false;
   bool corrupt = false;  ///< flip a bit of a result, to see a report
 };
 
@@ -27,8 +28,9 @@ struct Candidate {
   bool agrees = true;
 };
 
-Result<Candidate> compile_for(Tier tier, const FunctionPtr& function) {
-  const Result<Runtime> runtime = Runtime::create({.tier = tier});
+Result<Candidate> compile_for(Tier tier, const CheckOptions& options, const FunctionPtr& function) {
+  const Result<Runtime> runtime =
+      Runtime::create({.tier = tier, .frame_pointers = options.frame_pointers});
   if (!runtime) return runtime.error();
   const Result<Kernel> kernel = runtime->compile(function);
   if (!kernel) return kernel.error();
@@ -48,8 +50,9 @@ std::string shell_word(const std::string& word) {
 }
 
 std::string repeat_command(const CheckOptions& options, const Function& function, Tier tier) {
-  return fmt::format("castor check {} --func {} --isa {} --seed {}{}", shell_word(options.file),
+  return fmt::format("castor check {} --func {} --isa {} --seed {}{}{}", shell_word(options.file),
                      function.name, name_of(tier), options.seed,
+                     options.frame_pointers ? " --frame-pointers" : "",
                      options.corrupt ? " --self-test-corrupt" : "");
 }
 
@@ -87,7 +90,7 @@ Result<size_t> check_function(const CheckOptions& options, const FunctionPtr& fu
                               const std::vector<Tier>& tiers) {
   std::vector<Candidate> candidates;
   for (Tier tier : tiers) {
-    Result<Candidate> candidate = compile_for(tier, function);
+    Result<Candidate> candidate = compile_for(tier, options, function);
     if (!candidate) return candidate.error();
     candidates.push_back(std::move(candidate).value());
   }
@@ -134,6 +137,7 @@ void add_check(CLI::App& app, Action& action) {
   auto options = std::make_shared<CheckOptions>();
   command->add_option("FILE", options->file, "text with the functions")->required()->type_name("");
   add_tier_choice(*command, options->tiers);
+  add_frame_pointers_option(*command, options->frame_pointers);
   add_number_option<uint64_t>(*command, "--seed", options->seed, 0, UINT64_MAX, "N",
                               "seed of the random inputs")
       ->default_str(std::to_string(options->seed));

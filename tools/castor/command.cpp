@@ -38,6 +38,11 @@ void add_core_option(CLI::App& command, std::optional<jit::Core>& core) {
                               "plan for this microarchitecture: " + jit::core_names());
 }
 
+void add_frame_pointers_option(CLI::App& command, bool& frame_pointers) {
+  command.add_flag("--frame-pointers", frame_pointers,
+                   "code keeps rbp as the frame pointer, for perf record -g");
+}
+
 void add_interpret_option(CLI::App& command, bool& interpret) {
   command.add_flag("--interpret", interpret,
                    "use the reference interpreter instead of machine code");

@@ -80,6 +80,9 @@ void add_isa_option(CLI::App& command, std::optional<jit::Tier>& tier);
 /// Adds `--core CORE`.
 void add_core_option(CLI::App& command, std::optional<jit::Core>& core);
 
+/// Adds `--frame-pointers`.
+void add_frame_pointers_option(CLI::App& command, bool& frame_pointers);
+
 /// Adds `--interpret`.
 void add_interpret_option(CLI::App& command, bool& interpret);
 

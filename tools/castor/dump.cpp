@@ -23,6 +23,7 @@ struct DumpOptions {
   const Stage* stage = nullptr;  ///< null: all of them
   std::optional<jit::Tier> tier;
   std::optional<jit::Core> core;
+  bool frame_pointers = false;
   std::string page;                  ///< file to write one to; empty: stages are printed
   std::optional<CodeFormat> format;  ///< none: the listing
 };
@@ -70,11 +71,13 @@ Result<jit::Target> target_of(const DumpOptions& options) {
       jit::choose_core(options.core, jit::host().identity, std::getenv("CASTOR_CORE"));
   if (!core) return core.error();
   target.core = core->core;
+  target.frame_pointers = options.frame_pointers;
   return target;
 }
 
 Status dump_stage(const Stage& stage, const FunctionPtr& function, const jit::Target& target) {
-  const Result<std::string> text = dump(function, stage.stage, target.tier, target.core);
+  const Result<std::string> text =
+      dump(function, stage.stage, target.tier, target.core, target.frame_pointers);
   if (!text) return text.error();
   const std::string tier =
       stage.stage == DumpStage::ir ? "" : fmt::format(" for {}", name_of(target.tier));
@@ -86,7 +89,8 @@ Status dump_stage(const Stage& stage, const FunctionPtr& function, const jit::Ta
 Outcome write_page(const DumpOptions& options, std::span<const FunctionPtr> functions,
                    const jit::Target& target) {
   const std::string name = std::filesystem::path(options.file).filename().string();
-  const auto model = explorer::explore(name, functions, target.tier, target.core);
+  const auto model =
+      explorer::explore(name, functions, target.tier, target.core, target.frame_pointers);
   if (!model) return failed(model.error());
   const std::string page = explorer::to_page(*model);
   const std::span<const std::byte> bytes = std::as_bytes(std::span(page));
@@ -99,7 +103,8 @@ Outcome write_page(const DumpOptions& options, std::span<const FunctionPtr> func
 Outcome dump_codes(const std::vector<FunctionPtr>& functions, CodeFormat format,
                    const jit::Target& target) {
   for (const FunctionPtr& function : functions) {
-    const Result<std::string> text = dump_code(function, format, target.tier, target.core);
+    const Result<std::string> text =
+        dump_code(function, format, target.tier, target.core, target.frame_pointers);
     if (!text) return failed(text.error());
     fmt::print("# @{} for {}\n{}", function->name, name_of(target.tier), *text);
   }
@@ -142,6 +147,7 @@ void add_dump(CLI::App& app, Action& action) {
   command->add_option("--func", options->function, "print one function only")->type_name("NAME");
   add_isa_option(*command, options->tier);
   add_core_option(*command, options->core);
+  add_frame_pointers_option(*command, options->frame_pointers);
   add_named_option<CodeFormat>(*command, "--format", options->format, format_named, "format",
                                "gas, hex or mca",
                                "print machine code alone, for other tools: gas, hex or mca");

@@ -24,10 +24,6 @@ std::optional<LogLevel> level_named(std::string_view name) {
 
 void add_observe_options(CLI::App& command, RuntimeOptions& runtime) {
   const std::string group = "Observing the code";
-  command
-      .add_flag("--frame-pointers", runtime.frame_pointers,
-                "keep rbp as the frame pointer, for perf record -g")
-      ->group(group);
   ObserveOptions& options = runtime.observe;
   command.add_flag("--perf-map", options.perf_map, "tell perf its names: /tmp/perf-PID.map")
       ->group(group);

@@ -8,7 +8,7 @@
 
 namespace castor::tools {
 
-/// Adds --frame-pointers, --perf-map, --jitdump, --gdb, --dump-dir and --log. Messages go to
+/// Adds --perf-map, --jitdump, --gdb, --dump-dir and --log. Messages go to
 /// standard error.
 void add_observe_options(CLI::App& command, RuntimeOptions& runtime);
 

@@ -104,8 +104,8 @@ class PartMaker {
     for (size_t nest = 0; nest < compiled_.nests.size(); ++nest) {
       if (times_.totals(nest, Work::nest).parts == 0) continue;  // nothing, or along with another
       parts.push_back(part_of_nest(nest));
-      for (const Work work :
-           {Work::pack_weights, Work::pack_input, Work::window_sums, Work::block}) {
+      for (const Work work : {Work::pack_weights, Work::pack_input, Work::window_sums, Work::block,
+                              Work::transpose, Work::epilogue}) {
         const WorkTotals totals = times_.totals(nest, work);
         if (totals.parts > 0) parts.push_back(part_of(std::string(name_of(work)), false, totals));
       }

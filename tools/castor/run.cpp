@@ -186,6 +186,7 @@ void add_run(CLI::App& app, Action& action) {
                          "threads for large tensors; 0: one for each core (default: 1)");
   add_isa_option(*command, options->runtime.tier);
   add_core_option(*command, options->runtime.core);
+  add_frame_pointers_option(*command, options->runtime.frame_pointers);
   add_interpret_option(*command, options->runtime.interpret);
   command->add_flag("--profile", options->profile,
                     "call it for half a second, and print where the time goes");

@@ -139,7 +139,8 @@ Result<TierView> explore_tier(const FunctionPtr& function, const jit::Target& ta
   return tier;
 }
 
-Result<FunctionView> explore_function(const FunctionPtr& function, jit::Core core) {
+Result<FunctionView> explore_function(const FunctionPtr& function, jit::Core core,
+                                      bool frame_pointers) {
   const FunctionPtr canonical = canonicalize(function);
   FunctionView view = {
       .name = function->name, .written = {}, .lines = operation_lines(*canonical), .tiers = {}};
@@ -148,6 +149,7 @@ Result<FunctionView> explore_function(const FunctionPtr& function, jit::Core cor
     jit::Target target;
     target.tier = row.tier;
     target.core = core;
+    target.frame_pointers = frame_pointers;
     Result<TierView> tier = explore_tier(canonical, target);
     if (!tier) return tier.error();
     view.tiers.push_back(std::move(tier).value());
@@ -203,10 +205,10 @@ Result<Code> explore(std::string name, const jit::MachineCode& code, jit::PortMo
 }
 
 Result<Model> explore(std::string file, std::span<const FunctionPtr> functions, jit::Tier selected,
-                      jit::Core core) {
+                      jit::Core core, bool frame_pointers) {
   Model model = {.file = std::move(file), .selected = selected, .functions = {}};
   for (const FunctionPtr& function : functions) {
-    Result<FunctionView> view = explore_function(function, core);
+    Result<FunctionView> view = explore_function(function, core, frame_pointers);
     if (!view) return view.error();
     model.functions.push_back(std::move(view).value());
   }

@@ -120,10 +120,11 @@ struct Model {
 std::vector<OperationLine> operation_lines(const Function& function);
 
 /// The model of all functions on all tiers, planned for the core, with cycles of its port model as
-/// this machine has it (jit::port_model_of). Fails (internal) where an instruction has no origin;
+/// this machine has it (jit::port_model_of). Code keeps rbp as the frame pointer where
+/// `frame_pointers` says so. Fails (internal) where an instruction has no origin;
 /// what cannot be planned is a refusal of its tier.
 Result<Model> explore(std::string file, std::span<const FunctionPtr> functions, jit::Tier selected,
-                      jit::Core core);
+                      jit::Core core, bool frame_pointers = false);
 
 /// One code of a model.
 Result<Code> explore(std::string name, const jit::MachineCode& code, jit::PortModel model);

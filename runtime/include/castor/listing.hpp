@@ -22,11 +22,11 @@ enum class DumpStage : uint8_t { ir, nest, lanes, assembly };
 
 /// One stage of the function's lowering as text, as `castor dump` prints it, for dense tensors. The
 /// cycles of loops are those of the core's port model (of the generic core: Zen 4's; of Golden Cove
-/// on a Granite Rapids: Redwood Cove's). Any tier will
-/// do, also one that this machine cannot run. Fails (unsupported) where no nest can be planned.
-/// Thread safe.
+/// on a Granite Rapids: Redwood Cove's). Code keeps rbp as the frame pointer where `frame_pointers`
+/// says so (RuntimeOptions::frame_pointers). Any tier will do, also one that this machine cannot
+/// run. Fails (unsupported) where no nest can be planned. Thread safe.
 CASTOR_API Result<std::string> dump(const FunctionPtr& function, DumpStage stage, Tier tier,
-                                    Core core = Core::generic);
+                                    Core core = Core::generic, bool frame_pointers = false);
 
 /// Machine code for other tools: text that GNU as and LLVM's assembler read, its constants
 /// included; all bytes as hexadecimal digits; text that llvm-mca reads, with a region for each
@@ -36,7 +36,7 @@ enum class CodeFormat : uint8_t { gas, hex, mca };
 /// The code of every nest, as dump() shows it, in that format. Lines that begin with '#' are
 /// comments. Fails as dump() does. Thread safe.
 CASTOR_API Result<std::string> dump_code(const FunctionPtr& function, CodeFormat format, Tier tier,
-                                         Core core = Core::generic);
+                                         Core core = Core::generic, bool frame_pointers = false);
 
 /// For ObserveOptions::listing: the annotated listing that `castor dump --stage asm` prints, with
 /// the operation that each instruction comes from, the cycles of loops, and the constants. Cycles

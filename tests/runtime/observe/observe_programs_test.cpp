@@ -47,16 +47,34 @@ bool works(const std::vector<std::string>& command) { return run_program(command
 // ---- GDB
 
 /// Steps through the kernel instruction by instruction, and prints how many backtraces there were,
-/// how many of them reach main, and one of them.
+/// how many of them reach main over at least two frames between; how many of these are the same by
+/// frame pointers alone, as a handler without unwind records goes: by what rbp points to and the
+/// return address beside it; and one of them.
 constexpr const char* gdb_script = R"(
-import gdb
+import gdb, re
 gdb.execute("set confirm off")
 gdb.execute("set breakpoint pending on")
 gdb.execute("set debuginfod enabled off")
 gdb.execute("set style enabled off")
 gdb.execute("break BREAKPOINT")
 gdb.execute("run")
-steps, found = 0, 0
+def plain(name):
+    return re.split(r"[ (+]", name or "?")[0]
+def up_to_main(names):  # a chain needs at least two frames between the kernel and main
+    return names[:names.index("main") + 1] if "main" in names[2:] else None
+def by_frame_pointers():
+    word = gdb.lookup_type("unsigned long").pointer()
+    names, frame = [], int(gdb.parse_and_eval("$rbp")) & (2**64 - 1)
+    stack = int(gdb.parse_and_eval("$rsp")) & (2**64 - 1)
+    while "main" not in names and len(names) < 64:
+        if frame % 8 != 0 or not stack <= frame < stack + (1 << 23):
+            return names
+        values = gdb.Value(frame).cast(word)
+        text = gdb.execute("info symbol %d" % (int(values[1]) - 1), to_string=True)
+        names.append(plain(text))
+        frame = int(values[0])
+    return names
+steps, found, followed = 0, 0, 0
 while steps < 500:
     frame = gdb.newest_frame()
     if not (frame.name() or "").startswith("castor_"):
@@ -64,12 +82,14 @@ while steps < 500:
     if steps == 20:
         print(gdb.execute("bt", to_string=True))
     names = []
-    while frame is not None:
-        names.append(frame.name())
+    while frame.older() is not None:
         frame = frame.older()
-    steps, found = steps + 1, found + ("main" in names)
+        names.append(plain(frame.name()))
+    chain = up_to_main(names)
+    steps, found = steps + 1, found + (chain is not None)
+    followed += chain is not None and up_to_main(by_frame_pointers()) == chain
     gdb.execute("stepi", to_string=True)
-print("STEPS", steps, "FOUND", found)
+print("STEPS", steps, "FOUND", found, "FOLLOWED", followed)
 )";
 
 TEST_F(Programs, GdbSeesTheCallersOfCode) {
@@ -84,10 +104,18 @@ TEST_F(Programs, GdbSeesTheCallersOfCode) {
     for (const std::string& word : slow_run(3, options)) line.push_back(word);
     const CommandResult result = run_program(line);
     std::smatch match;
-    ASSERT_TRUE(std::regex_search(result.out, match, std::regex("STEPS (\\d+) FOUND (\\d+)")))
+    ASSERT_TRUE(std::regex_search(result.out, match,
+                                  std::regex("STEPS (\\d+) FOUND (\\d+) FOLLOWED (\\d+)")))
         << result.out << result.err;
-    EXPECT_GE(std::stoi(match[1]), 100) << result.out;
-    EXPECT_EQ(match[1], match[2]) << result.out;
+    const int steps = std::stoi(match[1]);
+    EXPECT_GE(steps, 100) << result.out;
+    EXPECT_EQ(std::stoi(match[2]), steps) << result.out;
+    // Before the frame is made and after it is left, rbp is the caller's, so that one is missing.
+    if (frame_pointers) {
+      EXPECT_GE(std::stoi(match[3]), steps - 8) << result.out;
+    } else {
+      EXPECT_LE(std::stoi(match[3]), 8) << result.out;
+    }
     EXPECT_TRUE(std::regex_search(
         result.out, std::regex("#0 .*" + code + "[^]*\n#[1-9].* castor::[^]*\n#.* main \\(")))
         << result.out;
@@ -167,8 +195,8 @@ TEST_F(Perf, SeesTheCallersOfCodeByItsUnwindRecords) {
   EXPECT_EQ(count_with(samples, "castor::"), samples.size());
 }
 
-/// The caller itself: its own callers are as its compiler keeps frame pointers.
-TEST_F(Perf, SeesTheCallerOfCodeByFramePointers) {
+/// The library and the command keep frame pointers themselves, so all callers are found.
+TEST_F(Perf, SeesTheCallersOfCodeByFramePointers) {
   for (const bool frame_pointers : {false, true}) {
     std::vector<std::string> options;
     if (frame_pointers) options.push_back("--frame-pointers");
@@ -176,7 +204,8 @@ TEST_F(Perf, SeesTheCallerOfCodeByFramePointers) {
     ASSERT_GE(samples.size(), 20u);
     size_t found = 0;
     for (const auto& sample : samples) {
-      found += sample.size() >= 2 && sample[1].find("castor::detail::call") != std::string::npos;
+      found += sample.size() >= 4 && sample[1].find("castor::detail::call") != std::string::npos &&
+               count_with({sample}, " main") == 1;
     }
     EXPECT_EQ(found, frame_pointers ? samples.size() : 0);  // else rbp leads elsewhere
   }
