@@ -26,6 +26,7 @@ struct SweepOptions {
   int random = 0;
   uint64_t seed = 1;
   double milliseconds = 20;
+  std::string matching;
   std::string isa;
 };
 
@@ -136,6 +137,9 @@ Status run(const SweepOptions& options) {
   target->tier = permitted.tier;
   std::vector<SweepCase> cases = random_cases(options.seed, options.random);
   if (options.layers) std::ranges::move(layer_cases(), std::back_inserter(cases));
+  std::erase_if(cases, [&](const SweepCase& each) {
+    return each.name.find(options.matching) == std::string::npos;
+  });
   detail::CodeStore store(jit::SystemCalls::real(), size_t{256} << 20);
   std::vector<Regret> regrets;
   fmt::print("case,candidate,model_cycles,measured_cycles,events\n");
@@ -159,6 +163,7 @@ int main(int argc, char** argv) {
   app.add_flag("--layers", options.layers, "The layers of the benchmark");
   app.add_flag("--tiles", options.tiles, "Other register tiles as well");
   app.add_option("--random", options.random, "Random convolutions, this number");
+  app.add_option("--matching", options.matching, "Those alone whose names have this text");
   app.add_option("--seed", options.seed, "What they are drawn from")->capture_default_str();
   app.add_option("--milliseconds", options.milliseconds, "For the candidates of one case")
       ->capture_default_str();

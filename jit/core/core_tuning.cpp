@@ -104,13 +104,67 @@ constexpr ConvolutionCosts zen4_costs = {
         {gathered_weight, 2.86},
     }, fitted_costs.cycles),
 };
+
+/// Fitted to bench/data/sweep-zen5-fit.csv and -fit-more.csv: two products of 512 bits a cycle.
+constexpr ConvolutionCosts zen5_costs = {
+    .product_512 = 0.5,
+    .latency = 4,
+    .cycles = cycles_of({
+        {cache_block, 269},
+        {kernel_call, 249},
+        {k_loop, 1},
+        {unaligned_load, 0.254},
+        {weight_broadcast, 0.0159},
+        {l2_vector, 0.462},
+        {operand_load, 0.05},
+        {stored_vector, 3.37},
+        {split_stored_vector, 3.87},
+        {stalled_tile, 4.1},
+        {nhwc_stored_vector, 2.17},
+        {staged_vector, 0.472},
+        {transposed_channel, 4.1},
+        {transposed_output, 0.239},
+        {packed_row, 5.23},
+        {packed_nhwc_row, 2.39},
+        {packed_nhwc, 2.99},
+        {packed_nchw4c, 0.283},
+        {packed_by_kernel, 0.189},
+        {packed_columns4, 0.124},
+        {packed_im2col, 0.217},
+        {packed_by_loops, 0.318},
+        {packed_one_by_one, 1.78},
+        {copied_row, 20.7},
+        {copied_byte, 0.0889},
+        {sign_flipped_byte, 0.0696},
+        {widened_byte, 0.641},
+        {copied_column, 7.42},
+        {packed_weight, 0.718},
+        {listed_weight, 3.63},
+        {summed_pixel, 2.68},
+        {summed_byte, 0.561},
+        {sliding_call, 388},
+        {slide_load, 0.345},
+        {slide_shuffle, 0.971},
+        {slide_product, 0.581},
+        {slide_store, 1.51},
+        {slide_position, 2.14},
+        {slide_row_range, 44.5},
+        {gather_load, 0.208},
+        {gather_shuffle, 0.271},
+        {gather_product, 1.49},
+        {gather_store, 1.36},
+        {gather_position, 7.13},
+        {gathered_weight, 2.18},
+        {piecewise_output, 0.3},
+    }),
+};
 // clang-format on
 
 /// In the order of `Core`.
 constexpr std::array<CoreTuning, core_count> table = {{
     {.core = Core::generic, .convolution = fitted_costs},
     {.core = Core::zen4, .convolution = zen4_costs},
-    {.core = Core::zen5, .port_model = PortModel::zen5, .convolution = fitted_costs},
+    {.core = Core::zen5, .port_model = PortModel::zen5, .convolution = zen5_costs},
     {.core = Core::golden_cove, .port_model = PortModel::golden_cove, .convolution = fitted_costs},
 }};
 
