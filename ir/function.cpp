@@ -159,15 +159,16 @@ class Comparison {
 /// From how many bytes on a content is hashed in parts, at the same time.
 constexpr size_t long_content = 65536;
 
-/// A key for parts of contents, which follows from the process's own.
-SipHash::Key part_key(size_t part) {
-  SipHash hash(process_key());
+/// A key for parts of contents, which follows from the process's own and is no content's id.
+SipHash::Key part_key(uint64_t part) {
+  const SipHash::Key key = process_key();
+  SipHash hash({~key.low, ~key.high});
   hash.add(std::as_bytes(std::span(&part, 1)));
   const uint64_t low = hash.low();
   return {low, hash.high()};
 }
 
-/// The hashes of a long content's halves, and its last byte and whether their lengths differ.
+/// The hashes of a long content's halves, its last byte, and whether its length is odd.
 std::array<std::byte, 5 * sizeof(uint64_t)> hashes_of_halves(std::span<const std::byte> bytes) {
   SipHash first(part_key(1));
   SipHash second(part_key(2));

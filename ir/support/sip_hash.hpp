@@ -24,8 +24,8 @@ class SipHash {
         c_(key.low ^ 0x6c7967656e657261),
         d_(key.high ^ 0x7465646279746573) {}
 
-  /// Two texts of equal length by two hashes at the same time: a hash waits for its own sums most
-  /// of the time.
+  /// Two texts of equal length, by two hashes at the same time, each of which mostly waits for its
+  /// own sums.
   static void add_both(SipHash& first, std::span<const std::byte> bytes, SipHash& second,
                        std::span<const std::byte> others) {
     constexpr size_t step = sizeof(uint64_t);

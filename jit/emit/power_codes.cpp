@@ -16,7 +16,7 @@ using Xbyak::Opmask;
 using Xbyak::Zmm;
 
 // Registers with one meaning for the whole function (PowerCoder::taken_vectors).
-const Zmm even_bytes(31);  ///< of two vectors of floats: the lower byte of each
+const Zmm even_bytes(31);  ///< the lower byte of each float in two vectors
 const Zmm odd_bytes(30);
 const Zmm all_ones(29);
 const Zmm signs(28);  ///< the bit of each byte that has a code's sign
@@ -24,11 +24,11 @@ const Zmm table(27);  ///< mantissas, or classes of narrow codes
 const Zmm more_table(26);
 const Zmm limits(25);   ///< the last e - 1, or the last index of an exponent of narrow codes
 const Zmm largest(24);  ///< the largest code, or the codes of narrow ones
-const Zmm bases(23);    ///< by block, in dwords: what exponents are counted from
+const Zmm bases(23);    ///< by block, as i32: what exponents are counted from
 const Zmm top(22);      ///< while narrow codes are made: the largest exponent of an iteration
 const Zmm low(21);      ///< lower bytes of a group's floats
 const Zmm high(20);
-const Zmm exponents(19);  ///< of a group's floats, as they are
+const Zmm exponents(19);  ///< those that a group's floats have
 const Zmm code_bytes(18);
 const Zmm temporary(17);
 const Opmask chosen(7);
@@ -94,7 +94,7 @@ PowerCodeTables::PowerCodeTables(ElementType type)
   }
   // The exponent byte of a power is counted down: a byte of x plus that of the power, less
   // 254 - bias, is e. Where e is first_exponent - 1 for the byte 0, results are zero for it; and e
-  // of the byte 255 is no exponent of a normal result, nor is it of the byte 0, modulo 256.
+  // is no exponent of a normal result for the byte 255, nor for the byte 0, modulo 256.
   const int last = 2 * f32_bias - 1 - bias - mantissa_bits;
   const int smallest = is_narrow ? 1 : std::max(1, normal_exponents - bias);
   powers.min = static_cast<uint32_t>(smallest) << f32_mantissa_bits;
@@ -174,9 +174,9 @@ void PowerCoder::emit_exponents(int group) {
   code_.vpmovb2m(chosen, low);
   code_.vpaddb(exponents, high, high);
   code_.vpsubb(exponents | chosen, exponents, all_ones);
-  constexpr int dword_bytes = 4;
+  constexpr int i32_bytes = 4;
   code_.vmovups(temporary, code_.constant(vector_constant<uint8_t>(512, [&](int i) {
-    return dword_bytes * ((group * group_elements + i) / block);
+    return i32_bytes * ((group * group_elements + i) / block);
   })));
   code_.vpermb(temporary, temporary, bases);
 }
@@ -205,7 +205,7 @@ void PowerCoder::emit_wide_codes(const SharedLabel& exit) {
 /// The same for a group that has results which are not normal, or too large.
 void PowerCoder::emit_subnormal_codes(Xbyak::Label& exit) {
   const int subnormal_exponents = tables_.mantissa_bits + 1;
-  const Zmm index = temporary;  // of the exponent: 0 is zero, 1 the first one
+  const Zmm index = temporary;  // the exponent's: 0 is zero, 1 the first one
   const Zmm classes = exponents;
   code_.vpcmpeqb(chosen, exponents, all_ones);
   code_.kortestq(chosen, chosen);
@@ -214,13 +214,12 @@ void PowerCoder::emit_subnormal_codes(Xbyak::Label& exit) {
   code_.vpsubusb(index, exponents, index);
   code_.vmovups(classes, code_.constant(half_of(tables_.classes, 0)));
   code_.vpermt2b(classes, low, code_.constant(half_of(tables_.classes, 1)));
-  // Normal ones, as above; what exceeds a byte's shift is too large in any case.
-  constexpr int most_shifted = 31;
+  // Normal ones, as above; those beyond the last exponent come to more than the largest code.
   code_.vpsubusb(code_bytes, index, bytes(subnormal_exponents + 1));
-  code_.vpminub(code_bytes, code_bytes, bytes(most_shifted));
+  code_.vpminub(code_bytes, code_bytes, bytes(tables_.normal_exponents));
   code_.vpermi2b(low, table, more_table);
   code_.vpsllw(code_bytes, code_bytes, tables_.mantissa_bits);
-  code_.vpaddusb(code_bytes, code_bytes, low);
+  code_.vpaddb(code_bytes, code_bytes, low);
   code_.vpminub(code_bytes, code_bytes, largest);
   // Those below.
   code_.vpaddb(classes, classes, index);

@@ -11,10 +11,11 @@
 //   e <= 0: the result is below the normal numbers. Where it is rounded to depends on e and on
 //           which of 16 classes the mantissa is in: multiples of 16, and what is between them
 //
-// Of f4e2m1, which has three normal exponents, every code is looked up by e and one of 8 classes.
-// 8-bit results below the normal ones are seldom, so that code is deferred; zeros are among them.
-// Infinities, NaNs, and powers with which exponents are not bytes are left to the lane program,
-// which does the whole iteration: an output is never written in place of floats that are wider.
+// The codes of f4e2m1, which has three normal exponents, are all looked up by e and one of 8
+// classes. 8-bit results below the normal ones are seldom, so that code is deferred; zeros are
+// among them. Infinities, NaNs, and powers with which exponents are not bytes are left to the lane
+// program, which does the whole iteration: an output is never written in place of floats that are
+// wider.
 #pragma once
 
 #include <memory>

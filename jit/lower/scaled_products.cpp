@@ -95,9 +95,7 @@ ScaledFloats find_scaled_floats(const FunctionFacts& facts, const Nest& nest) {
   if (product.rounds == nullptr || !has_power_codes(to)) return {};
   if (facts.function.type_of(nest.space).element != to) return {};
   ConvertOptions options = convert_options(*product.rounds);
-  // The lane program converts NaNs and infinities.
-  options.nan = {};
-  if (options.overflow == Overflow::saturate_finite) options.overflow = Overflow::saturate;
+  options.nan = {};  // the lane program converts NaNs
   if (options != ConvertOptions{.overflow = Overflow::saturate}) return {};
   const Factors factors = factors_of(facts, nest, *product.multiplies,
                                      [](ElementType type) { return type == ElementType::bf16; });

@@ -59,6 +59,14 @@ bool is_known(ElementType type) {
   return is_float(type) || is_integer(type) || type == ElementType::f8e8m0;
 }
 
+/// Whether a conversion may give the largest number of a float type for one that is beyond it.
+bool may_saturate(ElementType from, ElementType to, const ConvertOptions& options) {
+  const bool gives_infinity = has_infinities(to) && options.overflow == Overflow::by_type;
+  const bool holds_range = from == to || (is_float(from) && info(to).format.exponent_bits >
+                                                                info(from).format.exponent_bits);
+  return is_float(to) && !gives_infinity && !holds_range;
+}
+
 bool holds(ElementType type, const Significand& number) {
   const Significand all = of_type(type);
   return is_float(type) && number.bits <= all.bits && number.last_place >= all.last_place;
@@ -93,7 +101,11 @@ Significand Significands::of_result(const Operation& operation,
   const Significand own = of_element(type);
   const auto operand = [&](size_t i) { return significands_[operation.operands[i]]; };
   switch (operation.op) {
-    case OpKind::convert: return is_known(carried[operation.operands[0]]) ? operand(0) : own;
+    case OpKind::convert: {
+      const ElementType from = carried[operation.operands[0]];
+      const bool is_kept = is_known(from) && !may_saturate(from, type, convert_options(operation));
+      return is_kept ? operand(0) : own;
+    }
     case OpKind::broadcast:
     case OpKind::reshape: return operand(0);
     case OpKind::constant: return of_constant(operation, type);

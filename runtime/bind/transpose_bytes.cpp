@@ -11,15 +11,15 @@ namespace castor::detail {
 
 namespace {
 
-constexpr int64_t side = 16;         ///< of the squares that registers transpose
-constexpr int64_t block = 4 * side;  ///< of those whose cache lines are used as a whole
+constexpr int64_t side = 16;         ///< squares that registers transpose
+constexpr int64_t block = 4 * side;  ///< squares whose cache lines are used as a whole
 
 struct Vector {
   __m128i bytes;
 };
 
 /// Each round puts the halves of the index's bits in another order; after four, row and column
-/// have changed places.
+/// are exchanged.
 void transpose_square(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step) {
   std::array<Vector, side> rows;
   std::array<Vector, side> others;

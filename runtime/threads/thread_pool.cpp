@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <immintrin.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -94,7 +95,8 @@ class ThreadPool final : public Executor {
 
   void run(int count, void (*task)(void* context, int index), void* context) override {
     Call call{count, task, context};
-    if (announce(call)) called_.notify_all();
+    if (count < 2) return call.work();
+    for (int missing = announce(call); missing > 0; --missing) called_.notify_one();
     call.work();
     close_locked(call);
     const auto is_left = [&] { return call.helpers.load(std::memory_order_acquire) == 0; };
@@ -104,14 +106,14 @@ class ThreadPool final : public Executor {
   }
 
  private:
-  /// True where too few threads spin for its tasks, and others sleep.
-  bool announce(Call& call) {
+  /// How many threads are to be woken, since too few spin for its tasks.
+  int announce(Call& call) {
     std::unique_lock lock = lock_spinning(mutex_);
     calls_.push_back(&call);
-    const bool needs_more = sleeping_ > 0 && spinning_ < call.count - 1;
+    const int missing = std::min(sleeping_, call.count - 1 - spinning_);
     lock.unlock();
     open_.store(true, std::memory_order_relaxed);  // now, since those who see it want the mutex
-    return needs_more;
+    return missing;
   }
 
   void close_locked(const Call& call) {
@@ -131,7 +133,7 @@ class ThreadPool final : public Executor {
       wait_for_call(lock);
       if (stopped_) return;
       Call& call = *calls_.front();
-      ++call.helpers;
+      if (++call.helpers == call.count - 1) close(call);  // as many as there are tasks for
       lock.unlock();
       call.work();
       lock = lock_spinning(mutex_);
@@ -170,14 +172,21 @@ class ThreadPool final : public Executor {
   std::mutex mutex_;
   std::condition_variable called_;  ///< there is a call, or the end
   std::condition_variable left_;    ///< a call has no helpers any more
-  std::deque<Call*> calls_;         ///< those with tasks that nobody has taken
-  std::atomic<bool> open_ =
-      false;  ///< there are such, or it is the end: what spinning threads read
+  std::deque<Call*> calls_;         ///< those that want more threads
+  /// There are such, or it is the end: what spinning threads read.
+  std::atomic<bool> open_ = false;
   int spinning_ = 0;
   int sleeping_ = 0;
   bool stopped_ = false;
   std::vector<std::thread> helpers_;
 };
+
+/// Those that the process may run on.
+int processors() {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0) return CPU_COUNT(&allowed);
+  return static_cast<int>(std::thread::hardware_concurrency());  // more than the set holds
+}
 
 /// What the system throws where it gives no more threads stands for memory.
 Result<std::shared_ptr<Executor>> make_pool(int threads) {
@@ -198,8 +207,7 @@ Result<std::shared_ptr<Executor>> make_thread_pool(int threads) {
                    fmt::format("a thread pool of {} threads; expected 1 to {}, or 0 for one a core",
                                threads, max_threads)};
     }
-    const int cores = static_cast<int>(std::thread::hardware_concurrency());
-    const int all = std::clamp(cores, 1, max_threads);
+    const int all = std::clamp(processors(), 1, max_threads);
     return make_pool(threads == 0 ? all : std::min(threads, all));
   });
 }

@@ -271,7 +271,10 @@ class DirectedProgram : ProgramMaker {
     const size_t product = operate({.op = OpKind::mul,
                                     .operands = {wide, scale},
                                     .attributes = attributes_of(OpKind::mul, rule)});
-    add_result(operate(conversion(product, random_.pick(types), {.overflow = Overflow::saturate})));
+    constexpr std::array overflows = {Overflow::saturate, Overflow::saturate,
+                                      Overflow::saturate_finite};
+    add_result(
+        operate(conversion(product, random_.pick(types), {.overflow = random_.pick(overflows)})));
     place(StrideKind::dense);
   }
 

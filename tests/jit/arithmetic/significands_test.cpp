@@ -39,6 +39,41 @@ TEST(Significands, ProductsOfEveryPairOfCodes) {
   }
 }
 
+/// A number beyond a type's largest becomes that one, which is no power of two.
+TEST(Significands, OfWhatSaturates) {
+  struct Chain {
+    std::string first;   ///< what becomes of %x, bf16, in f32
+    std::string second;  ///< and of %s, f8e8m0
+  };
+  const Chain chains[] = {
+      {"%a = convert %x : f32", "%t = convert %s : f4e2m1 %b = convert %t : f32"},
+      {"%a = convert %x : f32",
+       "%t = convert %s {overflow = saturate} : f8e4m3 %b = convert %t : f32"},
+      {"%a = convert %x : f32",
+       "%t = convert %s {overflow = saturate} : f16 %b = convert %t : f32"},
+      {"%t = convert %x {overflow = saturate} : f16 %a = convert %t : f32",
+       "%b = convert %s : f32"},
+      {"%t = convert %x {overflow = saturate_finite} : f16 %a = convert %t : f32",
+       "%b = convert %s : f32"}};
+  Patterns floats{bf16, Dims{256 * 32}, {}};
+  for (uint64_t i = 0; i < 256 * 32; ++i) floats.elements.push_back(i * 8 + i % 7);
+  for (const auto& [first, second] : chains) {
+    for (const std::string& last :
+         {std::string(" : bf16"), std::string(" {overflow = saturate} : f8e4m3")}) {
+      const std::string text = fmt::format(
+          "func @f(%x: bf16[8192], %s: f8e8m0[256]) -> {}[8192] {{ {} {} "
+          "%p = mul %a, %b {{broadcast = blocked, axes = [0], block = [32]}} "
+          "%y = convert %p{} return %y }}",
+          last.substr(last.rfind(' ') + 1), first, second, last);
+      const Result<FunctionPtr> function = parse_function(text);
+      ASSERT_TRUE(function.ok()) << function.error().message << text;
+      const std::vector<Patterns> operands = {floats, all_codes(f8e8m0, Dims{256})};
+      EXPECT_EQ(mistake_anywhere(*function, operands, interpreted(**function, operands)), "")
+          << text;
+    }
+  }
+}
+
 TEST(Significands, ProductsOfProducts) {
   for (const ElementType first : {f4e2m1, i4}) {
     for (const ElementType second : {f8e8m0, f4e2m1}) {

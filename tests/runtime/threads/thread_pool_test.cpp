@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pool of castor::threads: every task once, many callers, threads that spin and that sleep.
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <thread>
 #include <vector>
 
@@ -84,6 +86,48 @@ TEST(ThreadPool, ThreadsThatSleepComeBack) {
     pool->run(2, meet, &meeting);
     ASSERT_EQ(meeting.present, 2);
   }
+}
+
+/// Nanoseconds of processor time of all threads of the process.
+int64_t processor_time() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+TEST(ThreadPool, IdleThreadsSleep) {
+  const std::shared_ptr<Executor> pool = *make_thread_pool(4);
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i) {
+        std::atomic<int> runs = 0;
+        pool->run(1 + i % 4, count_run, &runs);
+        ASSERT_EQ(runs, 1 + i % 4);
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const int64_t before = processor_time();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_LT(processor_time() - before, 10'000'000);
+}
+
+TEST(ThreadPool, HasNoMoreThreadsThanProcessorsToRunOn) {
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (!CPU_ISSET(i, &all)) continue;
+    CPU_SET(i, &one);
+    break;
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  const int tasks = (*make_thread_pool(8))->tasks();
+  ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+  EXPECT_EQ(tasks, 1);
 }
 
 TEST(ThreadPool, EndsWhileThreadsSpinAndWhileTheySleep) {
