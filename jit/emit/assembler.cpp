@@ -73,9 +73,18 @@ Assembler::Room Assembler::make_room() {
   return {getSize() - field_bytes, frame_.make_room(getSize())};
 }
 
+Assembler::Room Assembler::make_aligned_room(const Xbyak::Reg64& keep, int slot) {
+  constexpr int any_large_number = 0x7ffffff0;
+  enter_aligned_frame(keep, any_large_number);
+  const size_t align_bytes = 4;  // and rsp, imm8
+  const size_t field = getSize() - align_bytes - field_bytes;
+  store_callers_stack(keep, slot);
+  return {field, std::nullopt};
+}
+
 void Assembler::fill_in_room(const Room& room, int bytes) {
   patch(room.field, static_cast<uint32_t>(bytes));
-  frame_.fill_in_room(room.change, bytes);
+  if (room.change) frame_.fill_in_room(*room.change, bytes);
 }
 
 void Assembler::lower_stack(int bytes) {
@@ -93,10 +102,10 @@ void Assembler::enter_aligned_frame(const Xbyak::Reg64& keep, int bytes) {
   and_(rsp, -64);
 }
 
-void Assembler::store_callers_stack(const Xbyak::Reg64& keep) {
+void Assembler::store_callers_stack(const Xbyak::Reg64& keep, int slot) {
   if (has_frame_pointer_) return;
-  mov(qword[rsp], keep);
-  frame_.find_by_memory(getSize(), 0);
+  mov(qword[rsp + slot], keep);
+  frame_.find_by_memory(getSize(), slot);
 }
 
 void Assembler::leave_aligned_frame(const Xbyak::Reg64& keep) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -147,10 +148,13 @@ class Assembler : public Xbyak::CodeGenerator {
 
   /// Room on the stack whose size is known at the end alone.
   struct Room {
-    size_t field = 0;   ///< that has the size
-    size_t change = 0;  ///< the change that describes it
+    size_t field = 0;              ///< that has the size
+    std::optional<size_t> change;  ///< the change that describes it, where one does
   };
   Room make_room();
+  /// The same, from a multiple of 64 on. The caller's stack pointer is kept at `slot` of the room,
+  /// whence `leave_aligned_frame` takes it; `keep` is overwritten.
+  Room make_aligned_room(const Xbyak::Reg64& keep, int slot);
   void fill_in_room(const Room& room, int bytes);
   void lower_stack(int bytes);
   void raise_stack(int bytes) { lower_stack(-bytes); }
@@ -158,8 +162,8 @@ class Assembler : public Xbyak::CodeGenerator {
   /// Room at a multiple of 64. Until the frame is left, `keep` holds the caller's stack pointer, or
   /// memory does, once it was stored there; with a frame pointer neither is written.
   void enter_aligned_frame(const Xbyak::Reg64& keep, int bytes);
-  /// Stores it where the stack pointer points to.
-  void store_callers_stack(const Xbyak::Reg64& keep);
+  /// Stores it `slot` above the stack pointer.
+  void store_callers_stack(const Xbyak::Reg64& keep, int slot = 0);
   void leave_aligned_frame(const Xbyak::Reg64& keep);
   /// Leaves it where the caller's stack pointer is stored `offset` above the stack pointer.
   void leave_aligned_frame(int offset);

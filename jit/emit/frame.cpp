@@ -32,19 +32,19 @@ int round_up(int value, int multiple) { return (value + multiple - 1) / multiple
 
 }  // namespace
 
-Frame::Frame(Assembler& code, int rank, std::span<const int> staging_bytes, bool groups,
-             bool periods)
+Frame::Frame(Assembler& code, int rank, std::span<const int> staging_bytes, const Needs& needs)
     : code_(code),
       operands_(staging_bytes.size()),
-      pointer_registers_(pointer_registers_for(code)) {
-  const size_t available = pointer_registers_.size() - (periods ? period_registers : 0);
+      pointer_registers_(pointer_registers_for(code)),
+      is_aligned_(needs.windows) {
+  const size_t available = pointer_registers_.size() - (needs.periods ? period_registers : 0);
   in_registers_ = std::min(operands_, available);
-  const size_t used = periods ? pointer_registers_.size() : in_registers_;
+  const size_t used = needs.periods ? pointer_registers_.size() : in_registers_;
   saved_registers_ = used > first_saved ? used - first_saved : 0;
   pointer_slots_offset_ = 16 + 8 * rank;
   period_slots_offset_ = pointer_slots_offset_ + 8 * static_cast<int>(operands_ - in_registers_);
-  group_slots_offset_ = period_slots_offset_ + (periods ? 24 : 0);
-  const int group_slots = groups ? 2 + borrowed_count : 0;
+  group_slots_offset_ = period_slots_offset_ + (needs.periods ? 24 : 0);
+  const int group_slots = needs.groups ? 2 + borrowed_count : 0;
   spill_offset_ = round_up(group_slots_offset_ + 8 * group_slots, 64);
   for (const int bytes : staging_bytes) {
     staging_offsets_.push_back(spill_offset_);
@@ -56,14 +56,15 @@ void Frame::emit_entry() {
   for (size_t i = 0; i < saved_registers_; ++i) {
     code_.push(pointer_register(first_saved + i));
   }
-  room_ = code_.make_room();
+  room_ = is_aligned_ ? code_.make_aligned_room(gpr::scratch, callers_stack_offset())
+                      : code_.make_room();
 }
 
 FrameState Frame::emit_exit(int spill_bytes) {
   const int room = spill_offset_ + spill_bytes;
   code_.fill_in_room(room_, room);
   const FrameState body = code_.frame_state();
-  code_.raise_stack(room);
+  is_aligned_ ? code_.leave_aligned_frame(callers_stack_offset()) : code_.raise_stack(room);
   for (size_t i = saved_registers_; i-- > 0;) code_.pop(pointer_register(first_saved + i));
   code_.emit_return();
   return body;

@@ -27,9 +27,14 @@ inline const Xbyak::Reg64 period(Xbyak::Operand::R14);  ///< number of the perio
 /// any), loop counters, the caller's MXCSR, staging buffers, spilled vectors.
 class Frame {
  public:
-  /// `staging_bytes`: of each operand, multiples of 64. `groups`: whether the code copies sub-byte
-  /// elements by numbers (see emit/windows.hpp). `periods`: whether it keeps account of periods.
-  Frame(Assembler& code, int rank, std::span<const int> staging_bytes, bool groups, bool periods);
+  /// What a nest's code keeps in its frame beside pointers, counters and staging buffers.
+  struct Needs {
+    bool groups = false;   ///< numbers by which sub-byte elements are copied (emit/windows.hpp)
+    bool windows = false;  ///< staging buffers that vectors are stored to, and nothing borrowed
+    bool periods = false;  ///< an account of periods
+  };
+  /// `staging_bytes`: of each operand, multiples of 64.
+  Frame(Assembler& code, int rank, std::span<const int> staging_bytes, const Needs& needs);
 
   /// Saves registers and makes room on the stack; `emit_exit` undoes both and returns to the
   /// caller. The room is only known at the end, so `emit_exit` fills it in where `emit_entry` has
@@ -67,6 +72,8 @@ class Frame {
  private:
   Xbyak::Address at(int offset) const { return code_.qword[gpr::stack + offset]; }
   int borrowed_offset(int i) const { return group_slots_offset_ + 16 + 8 * i; }
+  /// Of code with windows, which borrows nothing.
+  int callers_stack_offset() const { return borrowed_offset(0); }
   bool in_register(size_t operand) const { return operand < in_registers_; }
   Xbyak::Reg64 pointer_register(size_t i) const { return Xbyak::Reg64(pointer_registers_[i]); }
   Xbyak::Address pointer_slot(size_t operand) const;
@@ -82,6 +89,7 @@ class Frame {
   std::vector<int> staging_offsets_;  ///< by operand
   int spill_offset_;
   size_t saved_registers_;  ///< from first_saved on
+  const bool is_aligned_;   ///< begins with a cache line, so that no window's store crosses one
   Assembler::Room room_;
 };
 

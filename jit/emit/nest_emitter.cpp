@@ -40,6 +40,18 @@ std::vector<int> staging_bytes(const Nest& nest, const NestForm& form, const Tar
   return all;
 }
 
+/// Windows of elements that are copied from any bit on are not stored to by vectors, and the copies
+/// borrow registers, which are found from the caller's frame.
+Frame::Needs frame_needs(const Nest& nest, const NestForm& form, const ChunkPlan& plan) {
+  bool has_copies = false;
+  for (size_t k = 0; k < nest.operands(); ++k) {
+    has_copies |= is_sub_byte(nest.element(k)) && form.access[k] != Access::contiguous;
+  }
+  return {.groups = nest.has_sub_byte_operand(),
+          .windows = plan.has_windows && !has_copies,
+          .periods = form.has_periods()};
+}
+
 /// The registers that row tables, scaled codes and accumulators use.
 TakenRegisters taken_registers(const Nest& nest, const ChunkPlan& plan, const Target& target) {
   if (plan.scales_codes) return {CodeScaler::taken_vectors, CodeScaler::taken_masks};
@@ -78,7 +90,7 @@ class NestEmitter {
         layout_(nest.operands(), form.rank),
         code_(buffer, target.frame_pointers),
         frame_(code_, form.rank, staging_bytes(nest, form, target, plan_),
-               nest.has_sub_byte_operand(), form.has_periods()),
+               frame_needs(nest, form, plan_)),
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors,
                loop_levels(nest.program, source_levels(nest, form, plan_)),
                taken_registers(nest, plan_, target)),

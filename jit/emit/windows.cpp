@@ -10,9 +10,8 @@
 
 namespace castor::jit {
 
-/// The stack is aligned to 16 bytes only, and a Zen 5 does not forward a store of 64 bytes across
-/// cache lines to the loads that take its parts. Halves make u4 to u16 five times faster there
-/// (castor-bench, Convert/u4/u16/256KiB).
+/// Loads take halves and less, and a Zen 5 forwards to them from stores that cross no cache line,
+/// which is why the frame begins with one (castor-bench, Convert/u4/u16/256KiB).
 void Windows::emit_store_codes(const WindowOperand& at, const Xbyak::Xmm& codes) const {
   Assembler& code = emitter_.code();
   constexpr int half = 32;
