@@ -72,7 +72,7 @@ class Frame {
  private:
   Xbyak::Address at(int offset) const { return code_.qword[gpr::stack + offset]; }
   int borrowed_offset(int i) const { return group_slots_offset_ + 16 + 8 * i; }
-  /// Of code with windows, which borrows nothing.
+  /// In code with windows, which borrows nothing.
   int callers_stack_offset() const { return borrowed_offset(0); }
   bool in_register(size_t operand) const { return operand < in_registers_; }
   Xbyak::Reg64 pointer_register(size_t i) const { return Xbyak::Reg64(pointer_registers_[i]); }

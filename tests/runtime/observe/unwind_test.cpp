@@ -47,6 +47,10 @@ const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all = {
       {"main loop and tail",
        {"func @f(%x: f32[?n]) -> (i8[?n]) { %y = convert %x : i8 return %y }", {{{203}}}}},
+      {"sub-byte elements in an aligned frame",
+       {"func @f(%x: u4[?n]) -> (f32[?n]) { %y = convert %x : f32 return %y }", {{{203}}}}},
+      {"sub-byte results in an aligned frame",
+       {"func @f(%x: f32[?n]) -> (u4[?n]) { %y = convert %x : u4 return %y }", {{{203}}}}},
       {"sub-byte elements at any bit",
        {"func @f(%x: u3[?a, ?b]) -> (u8[?a, ?b]) { %y = convert %x : u8 return %y }",
         {{.shape = {9, 21}, .strides = {1, 11}}}}},
