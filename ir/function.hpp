@@ -44,7 +44,7 @@ struct ConstantData {
 /// different ones share an id with a probability of about n^2 / 2^129, below 2^-64 for four billion
 /// constants; and nobody can prepare such a pair who does not know the key, which never leaves the
 /// process (so ids may not be stored or sent). What it costs: about a nanosecond for each one to
-/// two bytes, once, when the constant is built.
+/// two bytes, and for each five of 64 KiB and more, once, when the constant is built.
 /// Interning the data would be exact, but needs a table that all threads of a process change.
 class ContentId {
  public:

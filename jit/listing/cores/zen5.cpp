@@ -29,9 +29,8 @@ namespace {
 
 using enum Cost;
 
-constexpr std::string_view ports[] = {"FP0",  "FP1",  "FP2",  "FP3",  "FP4",  "FP5", "ALU0",
-                                      "ALU1", "ALU2", "ALU3", "ALU4", "ALU5", "G2F", "RD0",
-                                      "RD1"};
+constexpr std::string_view ports[] = {"FP0",  "FP1",  "FP2",  "FP3",  "FP4", "FP5", "ALU0", "ALU1",
+                                      "ALU2", "ALU3", "ALU4", "ALU5", "G2F", "RD0", "RD1"};
 
 // clang-format off
 constexpr CoreRow rows[] = {

@@ -66,6 +66,9 @@ REASONS = (
            "rows of 196 results begin inside cache lines, so that three of four stores of a vector"
            " cross one: 12.4 us, against 9.4 us with channels last"),
     Reason(".*", "", "", "within the noise of the machine", min_ratio=0.95),
+    Reason("conversions", "", "PyTorch",
+           "both wait for the cache beyond L2, and their order turns from run to run",
+           min_ratio=0.9),
     Reason(".*", "", "", "two threads of a machine that is shared: the worker was held up, and"
            " castor's median is far above its best; most turn between the two runs",
            threads="2"),
