@@ -156,7 +156,7 @@ class Comparison {
   Positions positions_b_;
 };
 
-/// From how many bytes on a content is hashed in parts, at the same time.
+/// Contents of at least these bytes are hashed in parts, at the same time.
 constexpr size_t long_content = 65536;
 
 /// A key for parts of contents, which follows from the process's own and is no content's id.

@@ -182,17 +182,11 @@ void NestEmitter::emit_entry() {
     code_.ldmxcsr(code_.constant_of(nearest_even_masked));
   }
   lanes_.emit_constants(sources_, sinks());
-  if (table_) {
+  {
     const Section constants = code_.section(CodeSection::constants);
-    table_->emit_constants();
-  }
-  if (scaler_) {
-    const Section constants = code_.section(CodeSection::constants);
-    scaler_->emit_constants();
-  }
-  if (coder_) {
-    const Section constants = code_.section(CodeSection::constants);
-    coder_->emit_constants();
+    if (table_) table_->emit_constants();
+    if (scaler_) scaler_->emit_constants();
+    if (coder_) coder_->emit_constants();
   }
   lanes_.emit_hoisted(LoopLevel::nest, sources_);
   if (form_.has_periods()) emit_phase_steps();

@@ -14,7 +14,7 @@
 // The codes of f4e2m1, which has three normal exponents, are all looked up by e and one of 8
 // classes. 8-bit results below the normal ones are seldom, so that code is deferred; zeros are
 // among them. Infinities, NaNs, and powers with which exponents are not bytes are left to the lane
-// program, which does the whole iteration: an output is never written in place of floats that are
+// program, which does the whole iteration: an output never has the memory of floats, which are
 // wider.
 #pragma once
 

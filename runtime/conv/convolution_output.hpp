@@ -75,6 +75,10 @@ class ConvolutionOutput {
   int64_t max_elements() const;
   /// Bits that the epilogue stores for each result; of i32, where there is none.
   int64_t result_bits() const;
+  /// Bits that kernels store for each result: a pass after them finds i32.
+  int64_t kernel_result_bits(bool applies_epilogue) const {
+    return applies_epilogue ? result_bits() : 32;
+  }
   /// Where the piece is to be written. `scratch` is the task's own, where the convolution's begins.
   PieceMemory begin(const OutputPiece& piece, std::byte* scratch) const;
   /// Where the epilogue's operands are at a piece, for kernels that apply it themselves.

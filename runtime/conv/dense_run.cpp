@@ -285,8 +285,6 @@ class DenseRun {
   }
 
   // For profiles:
-  /// What kernels store for each result: a pass after them finds i32.
-  int64_t stored_bits() const { return bound_.applies_epilogue ? call_.output.result_bits() : 32; }
   int64_t channels_of(int64_t tile) const {
     return tile + 1 == plan_.channel_tiles ? plan_.last_channels() : plan_.tile.channels;
   }
@@ -294,7 +292,7 @@ class DenseRun {
   WorkAmount amount_of(const BlockPlace& inner, int64_t outputs, int64_t channel_tiles) const {
     const int64_t weights = 4 * plan_.weight_k_groups() * plan_.packed_width(plan_.tile.channels);
     return {.bytes_read = source_bytes_of(inner) + channel_tiles * weights,
-            .bytes_written = outputs * stored_bits() / 8,
+            .bytes_written = outputs * call_.output.kernel_result_bits(bound_.applies_epilogue) / 8,
             .products = outputs * products_of_output(plan_.geometry)};
   }
   /// Input elements that a part of a block takes, padding left out as far as an axis has it all.

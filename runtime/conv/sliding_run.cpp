@@ -124,7 +124,7 @@ class SlidingRun {
     const int64_t outputs = channels * rows * columns;
     return {
         .bytes_read = inputs + 4 * plan_.slices * (piece.panel_end - piece.panel) * panel_lanes_,
-        .bytes_written = outputs * (bound_.applies_epilogue ? output_.result_bits() : 32) / 8,
+        .bytes_written = outputs * output_.kernel_result_bits(bound_.applies_epilogue) / 8,
         .products = outputs * products_of_output(geometry)};
   }
 

@@ -2,10 +2,12 @@
 #include "runtime/onnxruntime/options.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
+
+#include "ir/support/processors.hpp"
 
 namespace castor::onnxruntime {
 
@@ -44,12 +46,6 @@ Error wrong(std::string_view option, const std::string& found, std::string_view 
           fmt::format("the option {} is '{}', expected {}", option, found, expected)};
 }
 
-int cpus_of_process() {
-  cpu_set_t cpus;
-  if (::sched_getaffinity(0, sizeof cpus, &cpus) != 0) return 1;
-  return std::clamp(CPU_COUNT(&cpus), 1, max_threads);
-}
-
 template <class Number>
 std::optional<Number> number(const std::string& text) {
   Number value{};
@@ -80,7 +76,7 @@ Status set(Options& options, std::string_view key, const std::string& text) {
 }  // namespace
 
 Result<Options> read_options(const Host& host, const abi::OrtSessionOptions* session) {
-  Options options{.threads = cpus_of_process()};
+  Options options{.threads = std::min(processors_of_process(), max_threads)};
   for (const std::string_view key : {"isa", "threads", "min_gain", "perf_map", "explain"}) {
     const auto text = entry(host, session, fmt::format("{}{}", prefix, key));
     if (!text) return text.error();

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <immintrin.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +16,7 @@
 
 #include "castor/thread_pool.hpp"
 #include "ir/support/guarded.hpp"
+#include "ir/support/processors.hpp"
 
 namespace castor {
 
@@ -181,13 +181,6 @@ class ThreadPool final : public Executor {
   std::vector<std::thread> helpers_;
 };
 
-/// Those that the process may run on.
-int processors() {
-  cpu_set_t allowed;
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0) return CPU_COUNT(&allowed);
-  return static_cast<int>(std::thread::hardware_concurrency());  // more than the set holds
-}
-
 /// What the system throws where it gives no more threads stands for memory.
 Result<std::shared_ptr<Executor>> make_pool(int threads) {
   try {
@@ -207,7 +200,7 @@ Result<std::shared_ptr<Executor>> make_thread_pool(int threads) {
                    fmt::format("a thread pool of {} threads; expected 1 to {}, or 0 for one a core",
                                threads, max_threads)};
     }
-    const int all = std::clamp(processors(), 1, max_threads);
+    const int all = std::min(processors_of_process(), max_threads);
     return make_pool(threads == 0 ? all : std::min(threads, all));
   });
 }
