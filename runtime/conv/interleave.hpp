@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops of packing: bytes are interleaved to k groups, i32 transposed, bytes added up.
+// Loops of packing: bytes are interleaved to k groups, planes of channels to rows of pixels, i32
+// transposed, bytes added up.
 #pragma once
 
 #include <cstddef>
@@ -46,6 +47,19 @@ void gather_k_groups(const KGroupSource& from, const KGroupSpec& spec, const KGr
 /// bytes after the last ones.
 void interleave(const KGroupSource& from, const KGroupSpec& spec, const KGroupRows& rows);
 inline constexpr int64_t interleave_slack = 16;
+
+/// Bytes of adjacent pixels, of which each channel has a plane.
+struct PixelSource {
+  const std::byte* first = nullptr;
+  int64_t channel_step = 0;
+  int64_t channels = 0;
+  int64_t pixels = 0;
+  const std::byte* end = nullptr;  ///< after the last byte that may be read
+};
+
+/// Brings the channels of each pixel together: to[pixel * pixel_bytes + channel]. Up to three bytes
+/// after a pixel's last channel, of a k group that is not full, are zeroed. AVX-512 with BW.
+void gather_pixels(const PixelSource& from, std::byte* to, int64_t pixel_bytes);
 
 /// The sum of bytes as unsigned numbers, each with `sign_flip` xored, modulo 2^32.
 uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t sign_flip);

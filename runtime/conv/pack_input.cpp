@@ -393,45 +393,15 @@ class RowCopier : InputBlock {
   }
 
   void copy_columns(const std::byte* from, int64_t columns, std::byte* to) const {
-    if (is_gathered_) return gather_pixels(from, columns, to);
+    if (is_gathered_) {
+      return gather_pixels({from, channel_step_, elements_, columns, end_}, to, rows_.column_bytes);
+    }
     if (pixel_step_ == elements_ && !rows_.has_aligned_pixels) {
       return copy_elements(from, columns * elements_, to);
     }
     for (int64_t column = 0; column < columns; ++column) {
       copy_elements(from + column * pixel_step_, elements_, to + column * rows_.column_bytes);
     }
-  }
-
-  /// Brings the channels of NCHW pixels together: k groups of some channels of some pixels, which
-  /// are then transposed.
-  void gather_pixels(const std::byte* from, int64_t columns, std::byte* to) const {
-    constexpr int64_t max_columns = 64;
-    constexpr int64_t max_k_groups = 16;
-    constexpr int64_t held = 4;
-    std::array<uint32_t, max_columns * max_k_groups> k_groups;
-    for (int64_t channel = 0; channel < elements_; channel += held * max_k_groups) {
-      const int64_t there = std::min(elements_ - channel, held * max_k_groups);
-      for (int64_t column = 0; column < columns; column += max_columns) {
-        const int64_t count = std::min(columns - column, max_columns);
-        for (int64_t c = 0; c < there; c += held) {
-          gather_k_group(from + (channel + c) * channel_step_ + column, there - c, count,
-                         k_groups.data() + c / held * max_columns);
-        }
-        transpose_i32(reinterpret_cast<const int32_t*>(k_groups.data()), max_columns,
-                      ceil_div(there, held), count,
-                      reinterpret_cast<int32_t*>(to + column * rows_.column_bytes + channel),
-                      rows_.column_bytes / 4);
-      }
-    }
-  }
-
-  /// A k group of adjacent pixels, of which `there` channels are.
-  void gather_k_group(const std::byte* from, int64_t there, int64_t count, uint32_t* to) const {
-    const KGroupSpec spec = k_group_spec(plan_.engine, there, 0, 0);
-    const KGroupSource source = {.first = from, .element_step = channel_step_, .step = 1};
-    const std::byte* last = from + (spec.elements - 1) * channel_step_ + count;
-    end_ - last < interleave_slack ? gather_k_groups(source, spec, {to, count})
-                                   : interleave(source, spec, {to, count});
   }
 
   /// I16 pairs are widened and less the zero point.
