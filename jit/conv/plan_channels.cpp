@@ -326,7 +326,9 @@ void add_register_tiles(const DensePlan& plan, int vectors, const Target& target
     along.columns =
         static_cast<int>(even_part(plan.block.columns, int64_t{count} * DenseTile::tile_rows));
     if (along.pixel_tiles() == count && fits(along, target)) tiles.push_back(along);
-    if (count == 1 || plan.block.columns > DenseTile::tile_rows) continue;
+    const bool has_apart_rows =  // of the output, whose rows cannot be transposed together
+        tile.store == StorePolicy::transposed && plan.block.columns < plan.columns.output;
+    if (count == 1 || has_apart_rows || plan.block.columns > DenseTile::tile_rows) continue;
     DenseTile across = tile;
     across.columns = static_cast<int>(plan.block.columns);
     across.pixel_rows = static_cast<int>(even_part(plan.block.rows, count));
@@ -351,7 +353,11 @@ void choose_tile(DensePlan& plan, const Target& target) {
     }
   }
   DenseTile cheapest = cheapest_tile(plan, tiles, target);
-  cheapest.streams_weights = cheapest.has_tiles() && streams_weights(plan, cheapest, target);
+  if (cheapest.has_tiles()) {
+    const auto k_steps = static_cast<double>(plan.k_steps.size());
+    cheapest.streams_weights = streams_weights(plan, cheapest, target);
+    cheapest.has_idle_products = k_steps >= costs_on(target).tiles.min_idle_k_steps;
+  }
   set_tile(plan, cheapest);
   if (plan.block.rows < plan.rows.output) {  // whole tiles in all blocks but the last
     plan.block.rows -= plan.block.rows % plan.tile.pixel_rows;

@@ -123,7 +123,9 @@ struct TileCosts {
   double split_load = 49;       ///< the same where all rows cross cache lines
   double stored_vectors = 0.5;  ///< a row of a stored tile, in vectors of other kernels
   double hidden_share = 0.9;    ///< cycles of products beside which results cost nothing
-  double calls = 3;             ///< a call of a kernel, which configures tiles, in others' calls
+  /// K steps from which on products without floats of vectors beside them are slow.
+  double min_idle_k_steps = 12;
+  double calls = 3;  ///< a call of a kernel, which configures tiles, in others' calls
 };
 
 /// What bounds K loops of convolutions on the core, and how many cycles everything else takes that

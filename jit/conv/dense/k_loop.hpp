@@ -78,7 +78,8 @@ class KLoopEmitter {
   TileConfig tile_config() const;
   /// All tiles. `emit_output` puts to row_output where a tile's accumulators are stored, row by row
   /// at a distance of `output_step`; then `results_` goes on with them, if there is anything to do.
-  void emit_tiles(const Reg64& output_step, const std::function<void()>& emit_output);
+  void emit_tiles(const Reg64& output_step, const std::function<void()>& emit_output,
+                  bool has_epilogue);
 
   Xmm sum(int row, int vector) const { return reg(row * vectors_ + vector); }
   Xmm vector(int index) const { return reg(summed_rows() * vectors_ + index); }
@@ -148,12 +149,14 @@ class KLoopEmitter {
   void emit_next_step(const Xbyak::Label& next_step);
   void emit_operand_loads();
   void emit_tile_product(int index, int vector);
+  void emit_idle_product();
   void emit_tile_store(int index, int vector, const Reg64& output_step);
   void note_loop(uint32_t begin, int k_steps);
   void note_tile_loop(uint32_t begin);
   Xbyak::Tmm sum_tile(int index, int vector) const;
   Xbyak::Tmm pixel_tile(int index) const;
   Xbyak::Tmm weight_tile(int vector) const;
+  static Xbyak::Zmm idle() { return Xbyak::Zmm(31); }  ///< with tile registers: zeros
   /// Bytes of the weights of one k step.
   int weight_bytes() const { return by_pixels() ? 4 * rows_ : row_bytes(); }
 };

@@ -58,6 +58,7 @@ class DenseEmitter final : KLoopEmitter {
   void emit_compressed_stores(int vector);
   void emit_compression(int vector);
   void emit_stored_lanes(int vector);
+  void emit_stored_lane_count(int count);
   void emit_masked_store(const Reg64& to, const Xmm& from, int offset = 0);
   void emit_if_whole(const std::function<void()>& emit_whole,
                      const std::function<void()>& emit_masked);
@@ -67,15 +68,15 @@ class DenseEmitter final : KLoopEmitter {
   void emit_rows_epilogue();
   void emit_whole_rows_epilogue();
   void emit_vector_epilogue(int vector);
-  void emit_point(EpilogueEmitter& epilogue, int vector);
+  void emit_point(EpilogueEmitter& epilogue, int vector, int first_row = 0);
   void emit_tile_registers();
   void emit_tile_results();
   void emit_staged_compensation();
   void emit_staged_rows();
   void emit_transposed();
-  void emit_transposed_block(int count);
-  void emit_transposition(const RegExp& stage, int count);
-  void emit_block_loads(const RegExp& stage, int row);
+  void emit_transposed_block(const TileRows& pixels, int count);
+  void emit_transposition(const TileRows& pixels, int count);
+  void emit_block_loads(const TileRows& pixels, int row);
   void emit_stage_loop(int first, int step, int end, const std::function<void()>& emit_body);
 
   bool compresses() const { return tile_.store == StorePolicy::compressed; }
@@ -102,6 +103,9 @@ class DenseEmitter final : KLoopEmitter {
   int frame_bytes() const {
     return tile_.has_tiles() ? results_context() + Coroutine::frame_bytes : end_of_epilogue();
   }
+  /// Pixels that are transposed together, and how many of such parts a tile has.
+  int transposed_parts() const { return (rows_ + lanes_ - 1) / lanes_; }
+  int transposed_pixels() const { return (rows_ + transposed_parts() - 1) / transposed_parts(); }
   /// Channels in the last vector of channels.
   int last_lanes() const { return tile_.channels - (vectors_ - 1) * lanes_; }
 
@@ -260,24 +264,28 @@ void DenseEmitter::emit_compression(int vector) {
 }
 
 /// The mask for stores of a vector: of pixels as its ConvStore says, of channels as many as there
-/// are, of what is transposed the tile's pixels.
+/// are, of what is transposed the pixels of a part.
 void DenseEmitter::emit_stored_lanes(int vector) {
   const Section lanes_mask = code_.section(CodeSection::stored_lanes);
-  const Xmm mask = reg(stored_lanes_vector);
   if (by_pixels()) {
     target_.has_avx512()
         ? code_.kmovw(stored_lanes, store(vector, offsetof(ConvStore, first_lanes)))
-        : code_.vmovups(mask, store(vector, offsetof(ConvStore, stored)));
+        : code_.vmovups(reg(stored_lanes_vector), store(vector, offsetof(ConvStore, stored)));
     return;
   }
-  const int count = transposes() ? rows_ : vector + 1 < vectors_ ? lanes_ : last_lanes();
+  const int channels = vector + 1 < vectors_ ? lanes_ : last_lanes();
+  emit_stored_lane_count(transposes() ? transposed_pixels() : channels);
+}
+
+void DenseEmitter::emit_stored_lane_count(int count) {
+  const Section lanes_mask = code_.section(CodeSection::stored_lanes);
   if (target_.has_avx512()) {
     code_.mov(reg::scratch.cvt32(), (1u << count) - 1);
     code_.kmovw(stored_lanes, reg::scratch.cvt32());
   } else {
     std::array<int32_t, 8> lanes = {};
     std::fill_n(lanes.begin(), count, -1);
-    code_.vmovups(mask, code_.constant_of(lanes));
+    code_.vmovups(reg(stored_lanes_vector), code_.constant_of(lanes));
   }
 }
 
@@ -354,12 +362,14 @@ void DenseEmitter::emit_vector_epilogue(int vector) {
   });
 }
 
-/// Goes to the operands of a vector in the first row: a channel's pixels, or a pixel's channels.
-void DenseEmitter::emit_point(EpilogueEmitter& epilogue, int vector) {
+/// Goes to the operands of a vector in the first row: a channel's pixels, or a pixel's channels. Of
+/// what is transposed, pixels begin with a row of the tile.
+void DenseEmitter::emit_point(EpilogueEmitter& epilogue, int vector, int first_row) {
   const Section operands = code_.section(CodeSection::epilogue_operands);
   const bool rows_of_pixels = by_pixels() || transposes();
   rows_of_pixels ? code_.mov(reg::stage, store(vector, offsetof(TilePlace, pixel)))
                  : code_.mov(reg::stage.cvt32(), vector * lanes_);
+  if (first_row > 0) code_.add(reg::stage, first_row);
   epilogue.emit_point(reg::stage);
   if (rows_of_pixels) return;
   code_.mov(reg::stage, store(0, offsetof(TilePlace, pixel)));
@@ -387,7 +397,9 @@ void DenseEmitter::emit_stage_loop(int first, int step, int end,
 /// Their accumulators go to the output, or to the staging buffer.
 void DenseEmitter::emit_tile_registers() {
   const Section loop = code_.section(CodeSection::tile_loop);
-  if (!is_staged()) return emit_tiles(reg::output_step, [&] { emit_row_output(); });
+  if (!is_staged())
+    return emit_tiles(
+        reg::output_step, [&] { emit_row_output(); }, false);
   Xbyak::Label tiles;
   results_.emplace(code_, results_context());
   code_.jmp(tiles, Xbyak::CodeGenerator::T_NEAR);
@@ -395,7 +407,8 @@ void DenseEmitter::emit_tile_registers() {
   emit_tile_results();
   results_->emit_end();
   code_.L(tiles);
-  emit_tiles(reg::row_bytes, [&] { code_.mov(reg::row_output, Xbyak::util::rsp); });
+  emit_tiles(
+      reg::row_bytes, [&] { code_.mov(reg::row_output, Xbyak::util::rsp); }, epilogue_ != nullptr);
 }
 
 void DenseEmitter::emit_tile_results() {
@@ -448,24 +461,30 @@ void DenseEmitter::emit_staged_rows() {
 
 // ---- transposition
 
-/// Four channels at a time are transposed, and stored or go through the epilogue.
+/// Four channels of a vector of pixels at a time are transposed, and stored or go through the
+/// epilogue.
 void DenseEmitter::emit_transposed() {
   const Section transposed = code_.section(CodeSection::transposition);
-  if (!keeps_stored_lanes()) emit_stored_lanes(0);
-  if (epilogue_) {
-    epilogue_->emit_begin();
-    emit_point(*epilogue_, 0);
-  } else {
-    emit_output_of(0);
+  if (epilogue_) epilogue_->emit_begin();
+  for (int first = 0; first < rows_; first += transposed_pixels()) {
+    const TileRows pixels = {first, std::min(first + transposed_pixels(), rows_)};
+    const bool is_kept = keeps_stored_lanes() && rows_ % transposed_pixels() == 0;
+    if (!is_kept) emit_stored_lane_count(pixels.end - pixels.begin);
+    if (epilogue_) {
+      emit_point(*epilogue_, 0, first);
+    } else {
+      emit_output_of(0);
+      if (first > 0) code_.add(reg::output, 4 * first);
+    }
+    const int remainder = tile_.channels % block_channels;
+    emit_stage_loop(0, 4 * block_channels, 4 * (tile_.channels - remainder),
+                    [&] { emit_transposed_block(pixels, block_channels); });
+    if (remainder > 0) emit_transposed_block(pixels, remainder);
   }
-  const int remainder = tile_.channels % block_channels;
-  emit_stage_loop(0, 4 * block_channels, 4 * (tile_.channels - remainder),
-                  [&] { emit_transposed_block(block_channels); });
-  if (remainder > 0) emit_transposed_block(remainder);
 }
 
-void DenseEmitter::emit_transposed_block(int count) {
-  emit_transposition(Xbyak::util::rsp + reg::stage, count);
+void DenseEmitter::emit_transposed_block(const TileRows& pixels, int count) {
+  emit_transposition(pixels, count);
   for (int channel = 0; channel < count; ++channel) {
     if (epilogue_) {
       epilogue_->emit_apply(reg(channel));
@@ -479,9 +498,9 @@ void DenseEmitter::emit_transposed_block(int count) {
 }
 
 /// Up to four channels: 4 by 4 blocks, one in each 128 bits.
-void DenseEmitter::emit_transposition(const RegExp& stage, int count) {
+void DenseEmitter::emit_transposition(const TileRows& pixels, int count) {
   const Section transposition = code_.section(CodeSection::transposition);
-  for (int row = 0; row < block_channels; ++row) emit_block_loads(stage, row);
+  for (int row = 0; row < block_channels; ++row) emit_block_loads(pixels, row);
   const Xmm low_ab = reg(4);
   const Xmm high_ab = reg(5);
   const Xmm low_cd = reg(6);
@@ -497,10 +516,13 @@ void DenseEmitter::emit_transposition(const RegExp& stage, int count) {
 }
 
 /// Four channels of pixels row, row + 4, row + 8, row + 12, as far as there are any.
-void DenseEmitter::emit_block_loads(const RegExp& stage, int row) {
-  const auto block = [&](int pixel) { return code_.ptr[stage + pixel * row_bytes()]; };
-  code_.vmovups(Xmm(row), block(std::min(row, rows_ - 1)));
-  for (uint8_t lane = 1; row + 4 * lane < rows_; ++lane) {
+void DenseEmitter::emit_block_loads(const TileRows& pixels, int row) {
+  const int count = pixels.end - pixels.begin;
+  const auto block = [&](int pixel) {
+    return code_.ptr[Xbyak::util::rsp + reg::stage + (pixels.begin + pixel) * row_bytes()];
+  };
+  code_.vmovups(Xmm(row), block(std::min(row, count - 1)));
+  for (uint8_t lane = 1; row + 4 * lane < count; ++lane) {
     const Xbyak::Address from = block(row + 4 * lane);
     target_.has_avx512() ? code_.vinserti32x4(Xbyak::Zmm(row), Xbyak::Zmm(row), from, lane)
                          : code_.vinserti128(Xbyak::Ymm(row), Xbyak::Ymm(row), from, lane);
@@ -531,8 +553,8 @@ bool fits_tile_registers(const DenseTile& tile, const Target& target) {
 bool fits(const DenseTile& tile, const Target& target) {
   const int lanes = target.vector_bits() / 32;
   if (std::min({tile.channels, tile.vectors, tile.pixel_rows, tile.columns}) < 1) return false;
-  if (tile.store == StorePolicy::transposed && tile.pixels() > lanes) return false;
   if (tile.has_tiles()) return fits_tile_registers(tile, target);
+  if (tile.store == StorePolicy::transposed && tile.pixels() > lanes) return false;
   const bool has_engine = tile.engine == ProductEngine::i16_pairs ||
                           product_engine_of(target) == ProductEngine::u8_i8_dot;
   const bool sums_pixels = tile.window_sums == WindowSums::own;

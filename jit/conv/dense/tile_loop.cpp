@@ -42,7 +42,9 @@ TileConfig KLoopEmitter::tile_config() const {
 /// The accumulators of a tile are stored in the first k step of the next one, each right before its
 /// new first values and product, so that products never wait for stores; and what else becomes of
 /// them goes on between those products.
-void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void()>& emit_output) {
+void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void()>& emit_output,
+                              bool has_epilogue) {
+  const bool has_idle = tile_.has_idle_products && !has_epilogue;
   Xbyak::Label next_step;
   Xbyak::Label after_products;
   Xbyak::Label last_stores;
@@ -52,13 +54,17 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
     code_.mov(reg::scratch, argument(offsetof(DenseArguments, k_step_count)));
     results_->emit_enter();
   }
+  if (has_idle) code_.vpxord(idle(), idle(), idle());
   emit_tile_begin();
   for_each_sum([&](int p, int v) { emit_first_values(p, v); });
   code_.align_to(32);
   code_.L(next_step);
   const uint32_t begin_of_step = code_.position();
   emit_operand_loads();
-  for_each_sum([&](int p, int v) { emit_tile_product(p, v); });
+  for_each_sum([&](int p, int v) {
+    emit_tile_product(p, v);
+    if (has_idle && (p * vectors_ + v) % 2 == 1) emit_idle_product();
+  });
   code_.L(after_products);
   emit_next_step(next_step);
   note_tile_loop(begin_of_step);
@@ -161,6 +167,11 @@ void KLoopEmitter::emit_tile_product(int index, int vector) {
     tile_.w_is_signed ? code_.tdpbusd(sum, pixels, weights) : code_.tdpbuud(sum, pixels, weights);
   }
 }
+
+/// A product of zeros, which raises no flags: where tiles have many k steps and no vector
+/// instruction of floats stands beside their products, Granite Rapids does these at 70 to 85 % of
+/// the speed.
+void KLoopEmitter::emit_idle_product() { code_.vmulps(idle(), idle(), idle()); }
 
 /// Goes on from the first row of the tile register before.
 void KLoopEmitter::emit_tile_store(int index, int vector, const Reg64& output_step) {

@@ -104,6 +104,9 @@ struct DenseTile {
   /// Whether a tile's weights come from L2 each time, so that they should not displace the input in
   /// L1.
   bool streams_weights = false;
+  /// Whether multiplications in vector registers stand beside products that have no others there:
+  /// of many k steps.
+  bool has_idle_products = false;
 
   bool has_tiles() const { return engine == ProductEngine::tiles; }
   /// Tile registers of a row's columns, and the pixels of each; the last one of a row may overlap
@@ -144,12 +147,14 @@ struct DenseTile {
         field("loops_k_groups", &DenseTile::loops_k_groups),
         field("step_bytes", &DenseTile::step_bytes), field("signed_x", &DenseTile::x_is_signed),
         field("signed_w", &DenseTile::w_is_signed),
-        field("streams_weights", &DenseTile::streams_weights));
+        field("streams_weights", &DenseTile::streams_weights),
+        field("idle_products", &DenseTile::has_idle_products));
   }
 };
 
 /// Whether the target has the tile's engine and registers for its accumulators and operands, and
-/// what is transposed is at most one vector of pixels.
+/// what is transposed is at most one vector of pixels, but for tile registers. Of these, rows of
+/// pixels that are transposed follow each other in the output.
 bool fits(const DenseTile& tile, const Target& target);
 
 /// For planners: rows of a row group of a tile with that many vectors in each row.
