@@ -113,13 +113,16 @@ class DenseBinder {
   }
 
   Status add_block(const jit::CacheBlock& block) {
-    BlockTables tables = {.block = block, .pixel_tiles = 0, .tiles = {}, .window_sums = {}};
+    BlockTables tables = {
+        .block = block, .pixel_tiles = 0, .tiles = {}, .window_sums = {}, .configuration = {}};
     if (bound_.sums_code) tables.window_sums = window_sum_stores(plan_, block);
     for (jit::TileRun& run : tile_runs(plan_, block, !by_.has_residual)) {
       tables.pixel_tiles += run.count;
       tables.tiles.push_back({std::move(run), nullptr, nullptr});
       if (Status status = find_codes(tables.tiles.back()); !status) return status;
     }
+    const jit::DenseTile& tile = tables.tiles.front().run.tile;
+    if (tile.has_tiles()) tables.configuration = jit::tile_configuration(tile);
     bound_.blocks.push_back(std::move(tables));
     return {};
   }

@@ -7,6 +7,7 @@
 // tile are cut as well. Every task packs the input that it reads.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "runtime/conv/convolution_step.hpp"
 #include "runtime/conv/pack_input.hpp"
 #include "runtime/conv/pack_weights.hpp"
+#include "runtime/conv/tile_scope.hpp"
 #include "runtime/memory/weight_store.hpp"
 
 namespace castor::detail {
@@ -48,6 +50,8 @@ struct BlockTables {
   std::vector<BoundTiles> tiles;  ///< at least one
   /// Of packed input; empty where kernels subtract none.
   std::vector<jit::ConvStore> window_sums;
+  /// With tile registers: their configuration in most calls of kernels.
+  std::optional<TileScope::Configuration> configuration;
 
   /// The pixels of some tiles, which are numbered through all runs.
   PixelRange pixels_of(const PixelTiles& tiles) const;

@@ -270,6 +270,8 @@ class DenseRun {
     }
     const WorkTimer timer(call_.profile, call_.nest, Work::block);
     const BlockRun run(call_, block);
+    const auto& configuration = part.tables->configuration;
+    const TileScope scope(configuration && first < last ? &*configuration : nullptr);
     for (int64_t tile = first; tile <= last; ++tile) {
       run.run_tile(tile, tiles_of(tile), tile == first ? taken_from_input : 0);
     }

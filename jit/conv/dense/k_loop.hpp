@@ -48,6 +48,9 @@ inline const Reg64 input_steps_3(Operand::RDX);
 inline const Reg64 stage(Operand::RCX);  ///< counts bytes of the staging buffer
 }  // namespace reg
 
+/// The configuration of tile registers that a register tile is made of.
+TileConfig config_of(const DenseTile& tile);
+
 /// Some rows of a register tile.
 struct TileRows {
   int begin = 0;
@@ -75,7 +78,7 @@ class KLoopEmitter {
   void emit_row_groups(const std::function<void(const TileRows&)>& emit_end);
 
   // With tile registers (tile_loop.cpp):
-  TileConfig tile_config() const;
+  TileConfig tile_config() const { return config_of(tile_); }
   /// All tiles. `emit_output` puts to row_output where a tile's accumulators are stored, row by row
   /// at a distance of `output_step`; then `results_` goes on with them, if there is anything to do.
   void emit_tiles(const Reg64& output_step, const std::function<void()>& emit_output,

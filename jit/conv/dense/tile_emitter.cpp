@@ -19,6 +19,7 @@ namespace {
 constexpr int work_registers = 2;
 /// Vectors that a transposition works with; the first four hold its results.
 constexpr uint32_t transposed_vectors = 0xff;
+constexpr int transposition_registers = 8;
 /// Channels that are transposed at a time.
 constexpr int block_channels = 4;
 
@@ -29,6 +30,8 @@ constexpr int stored_lanes_vector = 15;
 /// The lanes that a compression keeps; without opmasks their order.
 const Xbyak::Opmask kept_lanes(2);
 constexpr int kept_lanes_vector = 14;
+/// With tile registers: the lanes of a tile's last transposed pixels, where these are fewer.
+const Xbyak::Opmask last_stored_lanes(2);
 
 const std::array saved_registers = {reg::input, reg::tiles, reg::callers_stack, reg::row_output};
 /// With an epilogue or tile registers.
@@ -58,7 +61,7 @@ class DenseEmitter final : KLoopEmitter {
   void emit_compressed_stores(int vector);
   void emit_compression(int vector);
   void emit_stored_lanes(int vector);
-  void emit_stored_lane_count(int count);
+  void emit_stored_lane_count(const Xbyak::Opmask& mask, int count);
   void emit_masked_store(const Reg64& to, const Xmm& from, int offset = 0);
   void emit_if_whole(const std::function<void()>& emit_whole,
                      const std::function<void()>& emit_masked);
@@ -74,9 +77,11 @@ class DenseEmitter final : KLoopEmitter {
   void emit_staged_compensation();
   void emit_staged_rows();
   void emit_transposed();
-  void emit_transposed_block(const TileRows& pixels, int count);
-  void emit_transposition(const TileRows& pixels, int count);
-  void emit_block_loads(const TileRows& pixels, int row);
+  void emit_transposed_epilogue();
+  void emit_transposed_stores();
+  void emit_channel_blocks(const std::function<void(int)>& emit_block);
+  void emit_transposition(const TileRows& pixels, int count, int first);
+  void emit_block_loads(const TileRows& pixels, int row, int first);
   void emit_stage_loop(int first, int step, int end, const std::function<void()>& emit_body);
 
   bool compresses() const { return tile_.store == StorePolicy::compressed; }
@@ -106,6 +111,9 @@ class DenseEmitter final : KLoopEmitter {
   /// Pixels that are transposed together, and how many of such parts a tile has.
   int transposed_parts() const { return (rows_ + lanes_ - 1) / lanes_; }
   int transposed_pixels() const { return (rows_ + transposed_parts() - 1) / transposed_parts(); }
+  TileRows transposed_part(int part) const {
+    return {part * transposed_pixels(), std::min((part + 1) * transposed_pixels(), rows_)};
+  }
   /// Channels in the last vector of channels.
   int last_lanes() const { return tile_.channels - (vectors_ - 1) * lanes_; }
 
@@ -176,7 +184,7 @@ void DenseEmitter::emit_entry() {
 void DenseEmitter::emit_exit() {
   const Section exit = code_.section(CodeSection::exit);
   if (epilogue_) epilogue_->emit_leave();
-  if (tile_.has_tiles()) emit_leave_tiles(code_, Xbyak::util::rsp + kept_config());
+  if (tile_.has_tiles()) emit_leave_tiles(code_, tile_config(), Xbyak::util::rsp + kept_config());
   if (frame_bytes() > 0) code_.leave_aligned_frame(reg::callers_stack);
   if (uses_all_registers()) code_.pop_all(more_saved_registers);
   code_.vzeroupper();
@@ -274,14 +282,14 @@ void DenseEmitter::emit_stored_lanes(int vector) {
     return;
   }
   const int channels = vector + 1 < vectors_ ? lanes_ : last_lanes();
-  emit_stored_lane_count(transposes() ? transposed_pixels() : channels);
+  emit_stored_lane_count(stored_lanes, transposes() ? transposed_pixels() : channels);
 }
 
-void DenseEmitter::emit_stored_lane_count(int count) {
+void DenseEmitter::emit_stored_lane_count(const Xbyak::Opmask& mask, int count) {
   const Section lanes_mask = code_.section(CodeSection::stored_lanes);
   if (target_.has_avx512()) {
     code_.mov(reg::scratch.cvt32(), (1u << count) - 1);
-    code_.kmovw(stored_lanes, reg::scratch.cvt32());
+    code_.kmovw(mask, reg::scratch.cvt32());
   } else {
     std::array<int32_t, 8> lanes = {};
     std::fill_n(lanes.begin(), count, -1);
@@ -461,71 +469,97 @@ void DenseEmitter::emit_staged_rows() {
 
 // ---- transposition
 
-/// Four channels of a vector of pixels at a time are transposed, and stored or go through the
-/// epilogue.
+/// Four channels at a time are transposed, and stored or go through the epilogue.
 void DenseEmitter::emit_transposed() {
   const Section transposed = code_.section(CodeSection::transposition);
-  if (epilogue_) epilogue_->emit_begin();
-  for (int first = 0; first < rows_; first += transposed_pixels()) {
-    const TileRows pixels = {first, std::min(first + transposed_pixels(), rows_)};
-    const bool is_kept = keeps_stored_lanes() && rows_ % transposed_pixels() == 0;
-    if (!is_kept) emit_stored_lane_count(pixels.end - pixels.begin);
-    if (epilogue_) {
-      emit_point(*epilogue_, 0, first);
-    } else {
-      emit_output_of(0);
-      if (first > 0) code_.add(reg::output, 4 * first);
-    }
-    const int remainder = tile_.channels % block_channels;
-    emit_stage_loop(0, 4 * block_channels, 4 * (tile_.channels - remainder),
-                    [&] { emit_transposed_block(pixels, block_channels); });
-    if (remainder > 0) emit_transposed_block(pixels, remainder);
+  epilogue_ ? emit_transposed_epilogue() : emit_transposed_stores();
+}
+
+/// One vector of pixels after the other.
+void DenseEmitter::emit_transposed_epilogue() {
+  epilogue_->emit_begin();
+  for (int part = 0; part < transposed_parts(); ++part) {
+    const TileRows pixels = transposed_part(part);
+    emit_stored_lane_count(stored_lanes, pixels.end - pixels.begin);
+    emit_point(*epilogue_, 0, pixels.begin);
+    emit_channel_blocks([&](int channels) {
+      emit_transposition(pixels, channels, 0);
+      for (int channel = 0; channel < channels; ++channel) {
+        epilogue_->emit_apply(reg(channel));
+        epilogue_->emit_next_row();
+      }
+    });
   }
 }
 
-void DenseEmitter::emit_transposed_block(const TileRows& pixels, int count) {
-  emit_transposition(pixels, count);
-  for (int channel = 0; channel < count; ++channel) {
-    if (epilogue_) {
-      epilogue_->emit_apply(reg(channel));
-      epilogue_->emit_next_row();
-    } else {
-      const Section stores = code_.section(CodeSection::stores);
-      emit_masked_store(reg::output, reg(channel));
+/// All pixels of a channel after each other: they are on one page, those of other channels are not.
+void DenseEmitter::emit_transposed_stores() {
+  if (!keeps_stored_lanes()) emit_stored_lanes(0);
+  const TileRows last = transposed_part(transposed_parts() - 1);
+  const bool has_shorter_part = last.end - last.begin < transposed_pixels();
+  if (has_shorter_part) emit_stored_lane_count(last_stored_lanes, last.end - last.begin);
+  emit_output_of(0);
+  emit_channel_blocks([&](int channels) {
+    for (int part = 0; part < transposed_parts(); ++part) {
+      emit_transposition(transposed_part(part), channels, part * transposition_registers);
+    }
+    const Section stores = code_.section(CodeSection::stores);
+    for (int channel = 0; channel < channels; ++channel) {
+      for (int part = 0; part < transposed_parts(); ++part) {
+        const TileRows pixels = transposed_part(part);
+        const Xmm from = reg(part * transposition_registers + channel);
+        const Xbyak::Address to = code_.ptr[reg::output + 4 * pixels.begin];
+        if (pixels.end - pixels.begin == lanes_) {
+          code_.vmovups(to, from);
+        } else if (has_shorter_part && part + 1 == transposed_parts()) {
+          code_.vmovdqu32(to | last_stored_lanes, from);
+        } else {
+          emit_masked_store(reg::output, from, 4 * pixels.begin);
+        }
+      }
       emit_add_output_step(reg::output);
     }
-  }
+  });
+}
+
+/// A loop over blocks of channels, and the rest.
+void DenseEmitter::emit_channel_blocks(const std::function<void(int)>& emit_block) {
+  const int remainder = tile_.channels % block_channels;
+  emit_stage_loop(0, 4 * block_channels, 4 * (tile_.channels - remainder),
+                  [&] { emit_block(block_channels); });
+  if (remainder > 0) emit_block(remainder);
 }
 
 /// Up to four channels: 4 by 4 blocks, one in each 128 bits.
-void DenseEmitter::emit_transposition(const TileRows& pixels, int count) {
+void DenseEmitter::emit_transposition(const TileRows& pixels, int count, int first) {
   const Section transposition = code_.section(CodeSection::transposition);
-  for (int row = 0; row < block_channels; ++row) emit_block_loads(pixels, row);
-  const Xmm low_ab = reg(4);
-  const Xmm high_ab = reg(5);
-  const Xmm low_cd = reg(6);
-  const Xmm high_cd = reg(7);
-  code_.vpunpckldq(low_ab, reg(0), reg(1));
-  code_.vpunpckldq(low_cd, reg(2), reg(3));
-  code_.vpunpckhdq(high_ab, reg(0), reg(1));
-  code_.vpunpckhdq(high_cd, reg(2), reg(3));
-  code_.vpunpcklqdq(reg(0), low_ab, low_cd);
-  if (count > 1) code_.vpunpckhqdq(reg(1), low_ab, low_cd);
-  if (count > 2) code_.vpunpcklqdq(reg(2), high_ab, high_cd);
-  if (count > 3) code_.vpunpckhqdq(reg(3), high_ab, high_cd);
+  for (int row = 0; row < block_channels; ++row) emit_block_loads(pixels, row, first);
+  const Xmm low_ab = reg(first + 4);
+  const Xmm high_ab = reg(first + 5);
+  const Xmm low_cd = reg(first + 6);
+  const Xmm high_cd = reg(first + 7);
+  code_.vpunpckldq(low_ab, reg(first), reg(first + 1));
+  code_.vpunpckldq(low_cd, reg(first + 2), reg(first + 3));
+  code_.vpunpckhdq(high_ab, reg(first), reg(first + 1));
+  code_.vpunpckhdq(high_cd, reg(first + 2), reg(first + 3));
+  code_.vpunpcklqdq(reg(first), low_ab, low_cd);
+  if (count > 1) code_.vpunpckhqdq(reg(first + 1), low_ab, low_cd);
+  if (count > 2) code_.vpunpcklqdq(reg(first + 2), high_ab, high_cd);
+  if (count > 3) code_.vpunpckhqdq(reg(first + 3), high_ab, high_cd);
 }
 
 /// Four channels of pixels row, row + 4, row + 8, row + 12, as far as there are any.
-void DenseEmitter::emit_block_loads(const TileRows& pixels, int row) {
+void DenseEmitter::emit_block_loads(const TileRows& pixels, int row, int first) {
   const int count = pixels.end - pixels.begin;
   const auto block = [&](int pixel) {
     return code_.ptr[Xbyak::util::rsp + reg::stage + (pixels.begin + pixel) * row_bytes()];
   };
-  code_.vmovups(Xmm(row), block(std::min(row, count - 1)));
+  const int to = first + row;
+  code_.vmovups(Xmm(to), block(std::min(row, count - 1)));
   for (uint8_t lane = 1; row + 4 * lane < count; ++lane) {
     const Xbyak::Address from = block(row + 4 * lane);
-    target_.has_avx512() ? code_.vinserti32x4(Xbyak::Zmm(row), Xbyak::Zmm(row), from, lane)
-                         : code_.vinserti128(Xbyak::Ymm(row), Xbyak::Ymm(row), from, lane);
+    target_.has_avx512() ? code_.vinserti32x4(Xbyak::Zmm(to), Xbyak::Zmm(to), from, lane)
+                         : code_.vinserti128(Xbyak::Ymm(to), Xbyak::Ymm(to), from, lane);
   }
 }
 

@@ -22,18 +22,17 @@ Xbyak::Tmm KLoopEmitter::weight_tile(int vector) const {
   return Xbyak::Tmm(tile_.pixel_tiles() * (vectors_ + 1) + vector);
 }
 
-TileConfig KLoopEmitter::tile_config() const {
-  const int pixels = tile_.pixels_of_tile();
+TileConfig config_of(const DenseTile& tile) {
+  constexpr int row_bytes = 4 * DenseTile::tile_rows;
+  const int vectors = tile.vectors_of(DenseTile::tile_rows);
+  const int pixels = tile.pixels_of_tile();
   TileConfig config;
-  for (int p = 0; p < tile_.pixel_tiles(); ++p) {
-    for (int v = 0; v < vectors_; ++v) {
-      config.set(sum_tile(p, v).getIdx(), pixels, vector_bytes());
-    }
-    config.set(pixel_tile(p).getIdx(), pixels, tile_.step_bytes);
+  int number = 0;  // in the order of the registers above
+  for (int sum = 0; sum < tile.pixel_tiles() * vectors; ++sum) {
+    config.set(number++, pixels, row_bytes);
   }
-  for (int v = 0; v < vectors_; ++v) {
-    config.set(weight_tile(v).getIdx(), tile_.step_bytes / 4, vector_bytes());
-  }
+  for (int p = 0; p < tile.pixel_tiles(); ++p) config.set(number++, pixels, tile.step_bytes);
+  for (int v = 0; v < vectors; ++v) config.set(number++, tile.step_bytes / 4, row_bytes);
   return config;
 }
 
@@ -193,3 +192,11 @@ void KLoopEmitter::note_tile_loop(uint32_t begin) {
 }
 
 }  // namespace castor::jit::dense
+
+namespace castor::jit {
+
+std::array<uint8_t, 64> tile_configuration(const DenseTile& tile) {
+  return dense::config_of(tile).bytes();
+}
+
+}  // namespace castor::jit

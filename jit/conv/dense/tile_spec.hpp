@@ -152,6 +152,10 @@ struct DenseTile {
   }
 };
 
+/// With tile registers: the operand of ldtilecfg that the tile's kernel works with. A caller that
+/// loads it first saves each call from loading it.
+std::array<uint8_t, 64> tile_configuration(const DenseTile& tile);
+
 /// Whether the target has the tile's engine and registers for its accumulators and operands, and
 /// what is transposed is at most one vector of pixels, but for tile registers. Of these, rows of
 /// pixels that are transposed follow each other in the output.
