@@ -58,6 +58,7 @@ class RowPlanner {
   /// Nothing where the source is not possible, or sure to be slow.
   std::optional<DensePlan> plan() {
     if (!is_possible()) return std::nullopt;
+    rows_.channels = by_pixel_ ? (has_channel_blocks() ? unit() : group_channels_) : 1;
     rows_.column_bytes = column_elements() * element_bytes_;
     rows_.has_aligned_pixels = has_aligned_pixels_;
     if (!choose_block()) return std::nullopt;
@@ -79,7 +80,14 @@ class RowPlanner {
   /// whole k groups.
   int64_t unit() const {
     if (!by_pixel_) return 1;
+    if (has_channel_blocks()) return cache_line;
     return is_nhwc_ ? group_channels_ : ceil_div(group_channels_, held_) * held_;
+  }
+  /// Whether copies have a plane for each cache line of channels, so that a tile register's rows
+  /// follow each other: those of pixels with many channels share few sets of L1.
+  bool has_channel_blocks() const {
+    return has_tiles() && copies_ && group_channels_ > cache_line &&
+           group_channels_ % cache_line == 0;
   }
   /// Elements from one column to the next.
   int64_t column_elements() const {
@@ -116,7 +124,7 @@ class RowPlanner {
   /// Whether columns of the filter follow each other in a row without a gap.
   bool joins_columns() const {
     if (plan_.columns.kernel > 1 && plan_.columns.dilation != 1) return false;
-    if (has_aligned_pixels_) return false;
+    if (has_aligned_pixels_ || has_channel_blocks()) return false;
     return !by_pixel_ || pixel_elements() == group_channels_;
   }
   /// Runs in a row of the filter, and elements of each.
@@ -129,7 +137,10 @@ class RowPlanner {
   bool has_whole_k_groups() const { return by_pixel_ && group_channels_ % held_ == 0; }
 
   /// Channels that have planes of their own, and all planes.
-  int64_t plane_channels() const { return by_pixel_ ? 1 : group_channels_; }
+  int64_t plane_channels() const {
+    if (has_channel_blocks()) return group_channels_ / cache_line;
+    return by_pixel_ ? 1 : group_channels_;
+  }
   int64_t planes() const { return plan_.slices * plane_channels(); }
 
   /// As many rows as stay in L2; of copies, where not even one does, a part of a row.
@@ -250,7 +261,7 @@ class RowPlanner {
       if (first + i < begin) continue;
       const int64_t of_column = (first + i) % unit();
       if (by_pixel_ && of_column >= group_channels_) continue;  // there is none
-      const int64_t channel = plane % plane_channels() + of_column;
+      const int64_t channel = plane % plane_channels() * rows_.channels + of_column;
       const int64_t slice = plane / plane_channels();
       const int64_t row = (channel * plan_.slices + slice) * plan_.rows.kernel + r;
       weights[static_cast<size_t>(i)] =

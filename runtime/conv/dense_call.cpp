@@ -108,7 +108,7 @@ class RowSummer {
  private:
   void add_row(const std::byte* from, int32_t* to) const {
     constexpr int64_t max_single = 4;  // elements that are added one by one
-    const int64_t elements = plan_.has_pixel_rows() ? plan_.geometry.group_channels() : 1;
+    const int64_t elements = plan_.input_rows().channels;
     const int64_t step = plan_.input_rows().column_bytes;
     if (elements <= max_single) {
       for (const std::byte* element = from; element < from + elements; ++element) {

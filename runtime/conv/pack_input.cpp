@@ -349,22 +349,23 @@ class RowCopier : InputBlock {
         rows_(std::get<jit::CopiedRows>(plan_.source)),
         end_(input_.x + plan_.geometry.batch * plan_.geometry.channels * pixels_) {
     const bool by_pixel = plan_.has_pixel_rows();
-    elements_ = by_pixel ? plan_.geometry.group_channels() : 1;
-    channels_ = by_pixel ? 1 : plan_.geometry.group_channels();
+    elements_ = rows_.channels;
+    planes_ = plan_.geometry.group_channels() / elements_;
     is_gathered_ = by_pixel && plan_.geometry.layout == ConvolutionLayout::nchw;
   }
 
   void copy(std::byte* to) const {
-    for (int64_t i = 0; i < plan_.slices * channels_; ++i, to += rows_.plane_bytes()) {
+    for (int64_t i = 0; i < plan_.slices * planes_; ++i, to += rows_.plane_bytes()) {
       const std::optional<int64_t> outer =
-          jit::outer_position(plan_.geometry, place_.outer, i / channels_);
+          jit::outer_position(plan_.geometry, place_.outer, i / planes_);
       for (int64_t j = 0; j < input_extent(place_.block.rows, plan_.rows); ++j) {
         if (j % plan_.rows.stride >= plan_.rows.window()) continue;  // no tap reads it
         const int64_t row = place_.row * plan_.rows.stride - plan_.rows.pad_begin + j;
         const bool is_input = outer && row >= 0 && row < plan_.rows.input;
         const std::byte* from = nullptr;
         if (is_input) {
-          from = at(i % channels_, (*outer * plan_.rows.input + row) * plan_.columns.input);
+          from =
+              at(i % planes_ * elements_, (*outer * plan_.rows.input + row) * plan_.columns.input);
         }
         copy_row(from, to + j * rows_.row_bytes);
       }
@@ -399,8 +400,15 @@ class RowCopier : InputBlock {
     if (pixel_step_ == elements_ && !rows_.has_aligned_pixels) {
       return copy_elements(from, columns * elements_, to);
     }
+    if (elements_ == 64 && flip_ == 0 && !has_pairs()) return copy_lines(from, columns, to);
     for (int64_t column = 0; column < columns; ++column) {
       copy_elements(from + column * pixel_step_, elements_, to + column * rows_.column_bytes);
+    }
+  }
+
+  void copy_lines(const std::byte* from, int64_t columns, std::byte* to) const {
+    for (int64_t column = 0; column < columns; ++column) {
+      std::memcpy(to + column * rows_.column_bytes, from + column * pixel_step_, 64);
     }
   }
 
@@ -423,7 +431,7 @@ class RowCopier : InputBlock {
   const jit::CopiedRows& rows_;
   const std::byte* const end_;  ///< after the input
   int64_t elements_ = 1;        ///< that a column has
-  int64_t channels_ = 1;        ///< that have planes of their own
+  int64_t planes_ = 1;          ///< of a slice
   bool is_gathered_ = false;    ///< a column's elements are apart in the input
 };
 
