@@ -186,6 +186,9 @@ Status LoopReplay::try_in_child() const {
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV) {
     return Error{ErrorCode::unsupported, "the loop alone takes addresses that memory holds"};
   }
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGILL) {  // every tier's own is run elsewhere
+    return Error{ErrorCode::unsupported, "the loop alone has no configuration of tile registers"};
+  }
   return Error{ErrorCode::internal, fmt::format("the loop alone ends with signal {}",
                                                 WIFSIGNALED(status) ? WTERMSIG(status) : 0)};
 }

@@ -53,7 +53,10 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
     code_.mov(reg::scratch, argument(offsetof(DenseArguments, k_step_count)));
     results_->emit_enter();
   }
-  if (has_idle) code_.vpxord(idle(), idle(), idle());
+  if (has_idle) {
+    const Section products = code_.section(CodeSection::products);
+    code_.vpxord(idle(), idle(), idle());
+  }
   emit_tile_begin();
   for_each_sum([&](int p, int v) { emit_first_values(p, v); });
   code_.align_to(32);
@@ -170,7 +173,10 @@ void KLoopEmitter::emit_tile_product(int index, int vector) {
 /// A product of zeros, which raises no flags: where tiles have many k steps and no vector
 /// instruction of floats stands beside their products, Granite Rapids does these at 70 to 85 % of
 /// the speed.
-void KLoopEmitter::emit_idle_product() { code_.vmulps(idle(), idle(), idle()); }
+void KLoopEmitter::emit_idle_product() {
+  const Section products = code_.section(CodeSection::products);
+  code_.vmulps(idle(), idle(), idle());
+}
 
 /// Goes on from the first row of the tile register before.
 void KLoopEmitter::emit_tile_store(int index, int vector, const Reg64& output_step) {
