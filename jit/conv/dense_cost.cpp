@@ -118,8 +118,8 @@ EventCounts register_tile_cost(const DensePlan& plan, const DenseTile& tile, con
   EventCounts results;
   if (tile.store == StorePolicy::transposed) {
     results[staged_vector] = tile.pixels() * v;
-    const int64_t parts = ceil_div(tile.pixels(), plan.lanes);
-    results[transposed_channel] = v * plan.lanes * static_cast<double>(parts);
+    const int64_t pixel_vectors = ceil_div(tile.pixels(), plan.lanes);
+    results[transposed_channel] = v * plan.lanes * static_cast<double>(pixel_vectors);
   } else {
     results[nhwc_stored_vector] = costs.stored_vectors * tile.pixels() * v;
   }

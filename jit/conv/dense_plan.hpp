@@ -74,7 +74,7 @@ struct PackedPlanes {
 struct InputRows {
   /// Byte offset of each plane: slices by a group's channels, or as many of them as a column has.
   std::vector<int64_t> planes;
-  int64_t channels = 1;      ///< of a column
+  int64_t channels = 1;      ///< that a column has
   int64_t column_bytes = 0;  ///< from one column of the source to the next
   int64_t row_bytes = 0;
 };

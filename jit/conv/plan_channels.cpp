@@ -83,8 +83,8 @@ class RowPlanner {
     if (has_channel_blocks()) return cache_line;
     return is_nhwc_ ? group_channels_ : ceil_div(group_channels_, held_) * held_;
   }
-  /// Whether copies have a plane for each cache line of channels, so that a tile register's rows
-  /// follow each other: those of pixels with many channels share few sets of L1.
+  /// Whether copies have each cache line of channels apart, so that a tile register's rows follow
+  /// each other: those of pixels with many channels share few sets of L1.
   bool has_channel_blocks() const {
     return has_tiles() && copies_ && group_channels_ > cache_line &&
            group_channels_ % cache_line == 0;
@@ -337,7 +337,7 @@ void add_register_tiles(const DensePlan& plan, int vectors, const Target& target
     along.columns =
         static_cast<int>(even_part(plan.block.columns, int64_t{count} * DenseTile::tile_rows));
     if (along.pixel_tiles() == count && fits(along, target)) tiles.push_back(along);
-    const bool has_apart_rows =  // of the output, whose rows cannot be transposed together
+    const bool has_apart_rows =  // in the output: they cannot be transposed together
         tile.store == StorePolicy::transposed && plan.block.columns < plan.columns.output;
     if (count == 1 || has_apart_rows || plan.block.columns > DenseTile::tile_rows) continue;
     DenseTile across = tile;

@@ -179,9 +179,9 @@ CASTOR_AVX512 inline void transpose_pixels(const std::byte* from, int64_t channe
   }
 }
 
-/// The same of fewer channels, and of fewer pixels, after which nothing may be read; what is not
-/// there is 0.
-CASTOR_AVX512 void transpose_rest(const PixelSource& from, __m512i* rows) {
+/// Transposes fewer channels, and fewer pixels, after which nothing may be read; what is not there
+/// is 0.
+CASTOR_AVX512 void transpose_tail(const PixelSource& from, __m512i* rows) {
   std::array<std::byte, lane_pixels* block_channels> copy = {};
   const int64_t pixels = std::min(from.pixels, lane_pixels);
   for (int64_t channel = 0; channel < from.channels; ++channel) {
@@ -213,18 +213,18 @@ CASTOR_AVX512 void gather_pixels(const PixelSource& from, std::byte* to, int64_t
   for (int64_t channel = 0; channel < from.channels; channel += block_channels) {
     const int64_t there = std::min(from.channels - channel, block_channels);
     const __mmask64 stored = ~__mmask64{0} >> (block_channels - ceil_div(there, 4) * 4);
-    const std::byte* const plane = from.first + channel * from.channel_step;
+    const std::byte* const block = from.first + channel * from.channel_step;
     for (int64_t done = 0; done < from.pixels;) {
       // A row's last lane overlaps the one before, or has pixels after it, if these may be read.
       const int64_t pixel = std::clamp<int64_t>(from.pixels - lane_pixels, 0, done);
       const int64_t count = std::min(from.pixels - pixel, lane_pixels);
-      const std::byte* const first = plane + pixel;
+      const std::byte* const first = block + pixel;
       const std::byte* const last = first + (there - 1) * from.channel_step;
       __m512i rows[lane_pixels];
       if (there == block_channels && from.end - last >= lane_pixels) {
         transpose_pixels(first, from.channel_step, rows);
       } else {
-        transpose_rest({first, from.channel_step, there, count, from.end}, rows);
+        transpose_tail({first, from.channel_step, there, count, from.end}, rows);
       }
       std::byte* const pixel_to = to + pixel * pixel_bytes + channel;
       for (int64_t i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops of packing: bytes are interleaved to k groups, planes of channels to rows of pixels, i32
+// Loops of packing: bytes are interleaved to k groups, NCHW pixels to rows, i32
 // transposed, bytes added up.
 #pragma once
 
@@ -48,7 +48,7 @@ void gather_k_groups(const KGroupSource& from, const KGroupSpec& spec, const KGr
 void interleave(const KGroupSource& from, const KGroupSpec& spec, const KGroupRows& rows);
 inline constexpr int64_t interleave_slack = 16;
 
-/// Bytes of adjacent pixels, of which each channel has a plane.
+/// Adjacent pixels, whose channels are apart.
 struct PixelSource {
   const std::byte* first = nullptr;
   int64_t channel_step = 0;

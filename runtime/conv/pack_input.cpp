@@ -431,7 +431,7 @@ class RowCopier : InputBlock {
   const jit::CopiedRows& rows_;
   const std::byte* const end_;  ///< after the input
   int64_t elements_ = 1;        ///< that a column has
-  int64_t planes_ = 1;          ///< of a slice
+  int64_t planes_ = 1;          ///< that a slice has
   bool is_gathered_ = false;    ///< a column's elements are apart in the input
 };
 

@@ -108,11 +108,11 @@ class DenseEmitter final : KLoopEmitter {
   int frame_bytes() const {
     return tile_.has_tiles() ? results_context() + Coroutine::frame_bytes : end_of_epilogue();
   }
-  /// Pixels that are transposed together, and how many of such parts a tile has.
-  int transposed_parts() const { return (rows_ + lanes_ - 1) / lanes_; }
-  int transposed_pixels() const { return (rows_ + transposed_parts() - 1) / transposed_parts(); }
-  TileRows transposed_part(int part) const {
-    return {part * transposed_pixels(), std::min((part + 1) * transposed_pixels(), rows_)};
+  /// Vectors of pixels that are transposed one by one, and the pixels of each.
+  int pixel_vectors() const { return (rows_ + lanes_ - 1) / lanes_; }
+  int transposed_pixels() const { return (rows_ + pixel_vectors() - 1) / pixel_vectors(); }
+  TileRows pixel_vector(int index) const {
+    return {index * transposed_pixels(), std::min((index + 1) * transposed_pixels(), rows_)};
   }
   /// Channels in the last vector of channels.
   int last_lanes() const { return tile_.channels - (vectors_ - 1) * lanes_; }
@@ -272,7 +272,7 @@ void DenseEmitter::emit_compression(int vector) {
 }
 
 /// The mask for stores of a vector: of pixels as its ConvStore says, of channels as many as there
-/// are, of what is transposed the pixels of a part.
+/// are, of what is transposed the pixels of a vector.
 void DenseEmitter::emit_stored_lanes(int vector) {
   const Section lanes_mask = code_.section(CodeSection::stored_lanes);
   if (by_pixels()) {
@@ -478,8 +478,8 @@ void DenseEmitter::emit_transposed() {
 /// One vector of pixels after the other.
 void DenseEmitter::emit_transposed_epilogue() {
   epilogue_->emit_begin();
-  for (int part = 0; part < transposed_parts(); ++part) {
-    const TileRows pixels = transposed_part(part);
+  for (int index = 0; index < pixel_vectors(); ++index) {
+    const TileRows pixels = pixel_vector(index);
     emit_stored_lane_count(stored_lanes, pixels.end - pixels.begin);
     emit_point(*epilogue_, 0, pixels.begin);
     emit_channel_blocks([&](int channels) {
@@ -495,23 +495,23 @@ void DenseEmitter::emit_transposed_epilogue() {
 /// All pixels of a channel after each other: they are on one page, those of other channels are not.
 void DenseEmitter::emit_transposed_stores() {
   if (!keeps_stored_lanes()) emit_stored_lanes(0);
-  const TileRows last = transposed_part(transposed_parts() - 1);
-  const bool has_shorter_part = last.end - last.begin < transposed_pixels();
-  if (has_shorter_part) emit_stored_lane_count(last_stored_lanes, last.end - last.begin);
+  const TileRows last = pixel_vector(pixel_vectors() - 1);
+  const bool has_shorter_vector = last.end - last.begin < transposed_pixels();
+  if (has_shorter_vector) emit_stored_lane_count(last_stored_lanes, last.end - last.begin);
   emit_output_of(0);
   emit_channel_blocks([&](int channels) {
-    for (int part = 0; part < transposed_parts(); ++part) {
-      emit_transposition(transposed_part(part), channels, part * transposition_registers);
+    for (int index = 0; index < pixel_vectors(); ++index) {
+      emit_transposition(pixel_vector(index), channels, index * transposition_registers);
     }
     const Section stores = code_.section(CodeSection::stores);
     for (int channel = 0; channel < channels; ++channel) {
-      for (int part = 0; part < transposed_parts(); ++part) {
-        const TileRows pixels = transposed_part(part);
-        const Xmm from = reg(part * transposition_registers + channel);
+      for (int index = 0; index < pixel_vectors(); ++index) {
+        const TileRows pixels = pixel_vector(index);
+        const Xmm from = reg(index * transposition_registers + channel);
         const Xbyak::Address to = code_.ptr[reg::output + 4 * pixels.begin];
         if (pixels.end - pixels.begin == lanes_) {
           code_.vmovups(to, from);
-        } else if (has_shorter_part && part + 1 == transposed_parts()) {
+        } else if (has_shorter_vector && index + 1 == pixel_vectors()) {
           code_.vmovdqu32(to | last_stored_lanes, from);
         } else {
           emit_masked_store(reg::output, from, 4 * pixels.begin);
@@ -522,7 +522,7 @@ void DenseEmitter::emit_transposed_stores() {
   });
 }
 
-/// A loop over blocks of channels, and the rest.
+/// A loop over blocks of channels, and the remainder.
 void DenseEmitter::emit_channel_blocks(const std::function<void(int)>& emit_block) {
   const int remainder = tile_.channels % block_channels;
   emit_stage_loop(0, 4 * block_channels, 4 * (tile_.channels - remainder),

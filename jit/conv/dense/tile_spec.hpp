@@ -157,8 +157,8 @@ struct DenseTile {
 std::array<uint8_t, 64> tile_configuration(const DenseTile& tile);
 
 /// Whether the target has the tile's engine and registers for its accumulators and operands, and
-/// what is transposed is at most one vector of pixels, but for tile registers. Of these, rows of
-/// pixels that are transposed follow each other in the output.
+/// what is transposed is at most one vector of pixels, but for tile registers, whose rows
+/// of pixels follow each other in the output if they are transposed.
 bool fits(const DenseTile& tile, const Target& target);
 
 /// For planners: rows of a row group of a tile with that many vectors in each row.

@@ -104,8 +104,17 @@ class Shares {
   std::vector<int> met_;
 };
 
-/// What is transposed is cut between tiles of channels alone: of 20, some of 9 tasks have 3.
+/// What is transposed is cut between tiles of channels alone: of 20, some of 9 tasks have 3. Pixels
+/// are cut between whole tiles, of which AMX makes few: of 7, one of 2 regions has 4.
 double best_fraction(const jit::DensePlan& plan, const TaskTeams& teams) {
+  if (plan.tile.has_tiles()) {
+    const int64_t tiles = ceil_div(plan.block.rows, plan.tile.pixel_rows) *
+                          ceil_div(plan.block.columns, plan.tile.columns);
+    const int64_t of_region = ceil_div(tiles, teams.teams) * plan.channel_tiles;
+    const int64_t of_task = ceil_div(of_region, teams.members);
+    return static_cast<double>(tiles * plan.channel_tiles) /
+           static_cast<double>(of_task * teams.tasks());
+  }
   if (!plan.transposes()) return 1;
   const int64_t tiles_of_task = ceil_div(plan.channel_tiles, teams.members);
   return static_cast<double>(plan.geometry.group_out_channels()) /

@@ -21,9 +21,9 @@ std::byte byte_of(int64_t channel, int64_t pixel) {
   return static_cast<std::byte>(channel * 197 + pixel * 31 + 1);
 }
 
-/// The pixels end where the input does, or have `behind` others after them.
-void expect_gathered(int64_t channels, int64_t pixels, int64_t behind) {
-  const int64_t channel_step = pixels + behind;
+/// The pixels end where the input does, or `after` others follow.
+void expect_gathered(int64_t channels, int64_t pixels, int64_t after) {
+  const int64_t channel_step = pixels + after;
   const int64_t held = ceil_div(channels, int64_t{4}) * 4;
   const auto x_bytes = static_cast<size_t>(channels * channel_step);
   const auto y_bytes = static_cast<size_t>(pixels * held);
@@ -40,7 +40,7 @@ void expect_gathered(int64_t channels, int64_t pixels, int64_t behind) {
     for (int64_t channel = 0; channel < held; ++channel) {
       const std::byte expected = channel < channels ? byte_of(channel, pixel) : std::byte{};
       ASSERT_EQ(y[pixel * held + channel], expected)
-          << channels << " channels, " << pixels << " pixels, " << behind << " behind them, at "
+          << channels << " channels, " << pixels << " pixels, " << after << " after them, at "
           << pixel << ", " << channel;
     }
   }
@@ -51,7 +51,7 @@ TEST(GatherPixels, OfEveryRemainder) {
   if (!jit::host().runs(Tier::avx512)) GTEST_SKIP() << "the CPU has no AVX-512";
   for (const int64_t channels : {1, 3, 4, 5, 16, 31, 63, 64, 65, 100, 128, 130}) {
     for (const int64_t pixels : {1, 2, 7, 14, 15, 16, 17, 31, 32, 33, 49}) {
-      for (const int64_t behind : {0, 1, 20}) expect_gathered(channels, pixels, behind);
+      for (const int64_t after : {0, 1, 20}) expect_gathered(channels, pixels, after);
     }
   }
 }
