@@ -186,9 +186,6 @@ Status LoopReplay::try_in_child() const {
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV) {
     return Error{ErrorCode::unsupported, "the loop alone takes addresses that memory holds"};
   }
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGILL) {  // every tier's own is run elsewhere
-    return Error{ErrorCode::unsupported, "the loop alone has no configuration of tile registers"};
-  }
   return Error{ErrorCode::internal, fmt::format("the loop alone ends with signal {}",
                                                 WIFSIGNALED(status) ? WTERMSIG(status) : 0)};
 }
@@ -200,6 +197,12 @@ Result<std::unique_ptr<LoopReplay>> LoopReplay::prepare(const jit::MachineCode& 
   std::vector<DecodedInstruction> body;
   for (const DecodedInstruction& decoded : *program) {
     if (decoded.offset >= loop.begin && decoded.offset < loop.end) body.push_back(decoded);
+  }
+  const auto takes_tiles = [](const DecodedInstruction& decoded) {
+    return decoded.instruction.meta.category == ZYDIS_CATEGORY_AMX_TILE;
+  };
+  if (std::ranges::any_of(body, takes_tiles)) {
+    return Error{ErrorCode::unsupported, "the loop alone has no configuration of tile registers"};
   }
   const Result<LoopNeeds> needs = loop_needs(body);
   if (!needs) return needs.error();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops of packing: bytes are interleaved to k groups, NCHW pixels to rows, i32
-// transposed, bytes added up.
+// Loops of packing: bytes are interleaved to k groups, NCHW pixels to rows, i32 transposed, bytes
+// added up.
 #pragma once
 
 #include <cstddef>

@@ -400,15 +400,17 @@ class RowCopier : InputBlock {
     if (pixel_step_ == elements_ && !rows_.has_aligned_pixels) {
       return copy_elements(from, columns * elements_, to);
     }
-    if (elements_ == 64 && flip_ == 0 && !has_pairs()) return copy_lines(from, columns, to);
+    if (elements_ == line && flip_ == 0 && !has_pairs()) return copy_lines(from, columns, to);
     for (int64_t column = 0; column < columns; ++column) {
       copy_elements(from + column * pixel_step_, elements_, to + column * rows_.column_bytes);
     }
   }
 
+  /// Columns that have a cache line of channels: of a constant size, so that no copy is a call.
+  static constexpr int64_t line = 64;
   void copy_lines(const std::byte* from, int64_t columns, std::byte* to) const {
     for (int64_t column = 0; column < columns; ++column) {
-      std::memcpy(to + column * rows_.column_bytes, from + column * pixel_step_, 64);
+      std::memcpy(to + column * rows_.column_bytes, from + column * pixel_step_, line);
     }
   }
 

@@ -370,8 +370,8 @@ void DenseEmitter::emit_vector_epilogue(int vector) {
   });
 }
 
-/// Goes to the operands of a vector in the first row: a channel's pixels, or a pixel's channels. Of
-/// what is transposed, pixels begin with a row of the tile.
+/// Goes to the operands of a vector in the first row: a channel's pixels, or a pixel's channels.
+/// Transposed pixels begin with any row of the tile.
 void DenseEmitter::emit_point(EpilogueEmitter& epilogue, int vector, int first_row) {
   const Section operands = code_.section(CodeSection::epilogue_operands);
   const bool rows_of_pixels = by_pixels() || transposes();

@@ -170,9 +170,8 @@ void KLoopEmitter::emit_tile_product(int index, int vector) {
   }
 }
 
-/// A product of zeros, which raises no flags: where tiles have many k steps and no vector
-/// instruction of floats stands beside their products, Granite Rapids does these at 70 to 85 % of
-/// the speed.
+/// A product of zeros, which raises no flags. It computes nothing; why layers of many k steps, with
+/// no multiplication in vector registers otherwise, are faster by it is not known.
 void KLoopEmitter::emit_idle_product() {
   const Section products = code_.section(CodeSection::products);
   code_.vmulps(idle(), idle(), idle());
