@@ -260,7 +260,9 @@ def test_an_interruption_is_resumed(kind: signal.Signals, tmp_path: Path) -> Non
     if kind == signal.SIGINT:
         assert (process.returncode, told) == (130, "castor-quantize: interrupted\n")
         begun = json.loads((out / JOURNAL_NAME).read_bytes()).get("begun")
-        assert len(list(out.glob("*.part"))) == (1 if begun else 0)
+        # The signal may also meet a whole file that does not have its name yet.
+        left = len(list(out.glob("*.part")))
+        assert (1 if begun else 0) <= left <= 1
     assert (out / JOURNAL_NAME).exists()
     assert not (out / "config.json").exists()
     second = command(*words)

@@ -42,9 +42,13 @@ def read_object(path: Path) -> Dict[str, Any]:
 def write_object(path: Path, value: Dict[str, Any]) -> None:
     """Writes a file that is there whole or not at all."""
     partial = path.with_name(path.name + ".part")
-    with open(partial, "w", encoding="utf-8") as file:
-        json.dump(value, file, indent=2, ensure_ascii=False)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
+    try:
+        with open(partial, "w", encoding="utf-8") as file:
+            json.dump(value, file, indent=2, ensure_ascii=False)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
