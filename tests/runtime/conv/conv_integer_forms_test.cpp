@@ -230,7 +230,11 @@ TEST_F(ConvForms, RandomGeometries) {
   EXPECT_GT(seen_["pixel_vectorised nchw4c"], 1000);
   EXPECT_GT(seen_["channel_vectorised nchw4c"], 1000);
   EXPECT_GT(seen_["channel_vectorised copied_rows"], 1000);
-  EXPECT_GT(seen_["channel_vectorised input"], 50);
+  // Kernels without a product of bytes read widened copies.
+  const bool has_byte_products =
+      jit::host().runs(jit::Tier::avx2_vnni) || jit::host().runs(jit::Tier::avx512_vnni);
+  const int of_input = seen_["channel_vectorised input"];
+  EXPECT_EQ(of_input > 50, has_byte_products) << of_input;
   const int im2col = seen_["pixel_vectorised im2col"];
   EXPECT_EQ(im2col > 20, jit::host().runs(jit::Tier::avx512_vbmi)) << im2col;
 }
@@ -264,7 +268,7 @@ TEST_F(ConvForms, DepthwiseAndGroupedLayers) {
     if (HasFatalFailure()) FAIL() << i;
   }
   EXPECT_EQ(seen_["depthwise"] > 100, jit::host().runs(jit::Tier::avx512));
-  EXPECT_GT(seen_["grouped_nhwc"], 500);
+  EXPECT_GT(seen_["grouped_nhwc"], 200);
 }
 
 /// Filters of one position on whole k groups of channels: kernels take their pixels from the input.
