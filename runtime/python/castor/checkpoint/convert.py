@@ -20,7 +20,7 @@ from castor.checkpoint.progress import Progress
 from castor.checkpoint.report import TensorError
 from castor.checkpoint.selection import Selection
 from castor.checkpoint.source import CONFIG_NAME, INDEX_NAME, Source
-from castor.checkpoint.stream import ShardWriter
+from castor.checkpoint.stream import ShardWriter, input_bytes
 from castor.checkpoint.target import publish, sync_directory, unfinished_file
 
 _OTHER_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".onnx", ".part", ".index.json")
@@ -112,9 +112,8 @@ def _convert_file(
         _journal_options(plan, options),
         options.overwrite,
     )
-    progress = Progress(file.size)
-    errors = _write(source, shard, target, progress, options, journal, notes)
-    progress.close()
+    with Progress(_input_bytes(source, shard)) as progress:
+        errors = _write(source, shard, target, progress, options, journal, notes)
     publish(target)
     journal.close()
     if config is not None:
@@ -133,23 +132,22 @@ def _convert_directory(
     journal = Journal(target / JOURNAL_NAME, _journal_options(plan, options), options.overwrite)
     journal.write()
     total = sum(file.size for file in source.shards.values())
-    progress = Progress(total)
     resumed: List[str] = []
     errors: List[TensorError] = []
     notes: List[str] = []
-    for shard in plan.shards:
-        file = source.shards[shard.name]
-        found = journal.finished(shard.name, file)
-        if found is not None:
-            resumed.append(shard.name)
-            progress.add(file.size)
-        else:
-            path = target / shard.name
-            found = _write(source, shard, path, progress, options, journal, notes)
-            journal.enter(shard.name, file, shard.nbytes, found)
-            publish(target / shard.name)
-        errors += found
-    progress.close()
+    with Progress(sum(_input_bytes(source, shard) for shard in plan.shards)) as progress:
+        for shard in plan.shards:
+            file = source.shards[shard.name]
+            found = journal.finished(shard.name, file)
+            if found is not None:
+                resumed.append(shard.name)
+                progress.skip(_input_bytes(source, shard))
+            else:
+                path = target / shard.name
+                found = _write(source, shard, path, progress, options, journal, notes)
+                journal.enter(shard.name, file, shard.nbytes, found)
+                publish(target / shard.name)
+            errors += found
     if source.index is not None:
         write_object(target / INDEX_NAME, _index(source.index, plan))
     config = _config(source, plan, entry)
@@ -159,6 +157,10 @@ def _convert_directory(
     journal.close()
     written = sum(shard.nbytes for shard in plan.shards)
     return Result(len(plan.converted), plan.kept, total, written, resumed, errors, notes)
+
+
+def _input_bytes(source: Source, shard: ShardPlan) -> int:
+    return sum(input_bytes(source, job) for job in shard.jobs)
 
 
 def _write(

@@ -12,15 +12,27 @@ WIDTH = 30
 
 
 class Progress:
-    """Counts bytes that are read; shows nothing where stderr is not a terminal."""
+    """Counts bytes that are read; shows nothing where stderr is not a terminal.
+
+    Whatever ends its block, the line of the bar is ended too: a message begins at a new one.
+    """
 
     def __init__(self, total: int) -> None:
         self._total = max(total, 1)
         self._done = 0
+        self._found = 0
         self._shown = 0.0
         self._started = time.monotonic()
         self._lock = threading.Lock()
         self._visible = sys.stderr.isatty()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._visible:
+            self._show(time.monotonic())
+            sys.stderr.write("\n")
 
     def add(self, count: int) -> None:
         """That many bytes more are done."""
@@ -34,16 +46,16 @@ class Progress:
             self._shown = now
             self._show(now)
 
-    def close(self) -> None:
-        """Ends the line."""
-        if self._visible:
-            self._show(time.monotonic())
-            sys.stderr.write("\n")
+    def skip(self, count: int) -> None:
+        """That many bytes were done before: they do not count as speed."""
+        with self._lock:
+            self._found += count
+        self.add(count)
 
     def _show(self, now: float) -> None:
         part = min(self._done / self._total, 1.0)
         bar = "#" * int(part * WIDTH)
-        rate = self._done / max(now - self._started, 1e-9) / 1e9
+        rate = (self._done - self._found) / max(now - self._started, 1e-9) / 1e9
         sys.stderr.write(
             f"\r[{bar:{WIDTH}}] {part:4.0%} {self._done / 1e9:.2f} GB, {rate:.2f} GB/s"
         )

@@ -72,7 +72,8 @@ def tasks_of(job: Job) -> List[Task]:
     return [Task(job, row, min(size, total - row)) for row in range(0, total, size)]
 
 
-def _input_bytes(source: Source, job: Job) -> int:
+def input_bytes(source: Source, job: Job) -> int:
+    """What the tasks of a job read."""
     return sum(source.spec(name).nbytes for name in job.inputs)
 
 
@@ -83,7 +84,7 @@ def _groups(source: Source, jobs: Iterable[Job]) -> Iterator[List[Job]]:
     for job in jobs:
         group.append(job)
         if isinstance(job.transform, TwoPassTransform):
-            held += _input_bytes(source, job)
+            held += input_bytes(source, job)
         if held >= GROUP_BYTES:
             yield group
             group, held = [], 0
@@ -130,7 +131,7 @@ class ShardWriter:
         preallocate(self._file, self._plan.nbytes)
         self._write_all(memoryview(self._plan.header), 0)
         finished = [job for job in self._plan.jobs if job.name in self._done]
-        self._progress.add(sum(_input_bytes(self._source, job) for job in finished))
+        self._progress.skip(sum(input_bytes(self._source, job) for job in finished))
         with ThreadPoolExecutor(self._threads) as pool:
             for jobs in _groups(self._source, self._jobs):
                 self._find_maxima(pool, jobs)
