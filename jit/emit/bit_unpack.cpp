@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/bit_unpack.hpp"
 
+#include "ir/types/storage.hpp"
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/op_helpers.hpp"
 #include "jit/emit/vector_constant.hpp"
@@ -19,6 +20,10 @@ BitUnpacker::BitUnpacker(const Target& target, ElementType element)
       vector_bits_(target.vector_bits()),
       bytes_(codes_per_vector(vector_bits_) * bits_of(element) / 8) {
   const int bits = bits_of(element);
+  if (are_nibbles()) {
+    value_mask_ = vector_constant<uint8_t>(vector_bits_, [](int) { return 0x0f; });
+    return;
+  }
   for (const BitField& field : bit_fields(element)) {
     fields_.push_back(constants_of(field.value_bit, field.width));
   }
@@ -32,6 +37,12 @@ BitUnpacker::BitUnpacker(const Target& target, ElementType element)
     arrangement_ = vector_constant<uint16_t>(
         vector_bits_, [&](int i) { return i % 8 < bits ? i / 8 * bits + i % 8 : 0; });
   }
+}
+
+/// Whether each byte becomes a 16-bit lane of its two elements (AVX2).
+bool BitUnpacker::are_nibbles() const {
+  return bits_of(element_) == 4 && info(element_).order == StorageOrder::lsb_first &&
+         !target_.has_avx512();
 }
 
 /// Where the bytes of a part's sixteen elements begin within the part.
@@ -87,13 +98,28 @@ void BitUnpacker::reserve_constants(LaneEmitter& emitter) const {
       if (!bytes->empty()) emitter.reserve_vector(*bytes);
     }
   }
-  if (has_byte_permute()) emitter.reserve_vector(value_mask_);
+  if (has_byte_permute() || are_nibbles()) emitter.reserve_vector(value_mask_);
 }
 
 void BitUnpacker::emit_unpack(LaneEmitter& emitter, const Xbyak::Address& from,
                               const Xmm& to) const {
+  if (are_nibbles()) return emit_unpack_nibbles(emitter, from, to);
   emit_load(emitter, from, to);
   emit_spread(emitter, to);
+}
+
+/// The upper half of each byte is moved to the next one, which is zero.
+void BitUnpacker::emit_unpack_nibbles(LaneEmitter& emitter, const Xbyak::Address& from,
+                                      const Xmm& to) const {
+  Assembler& code = emitter.code();
+  const OwnedVector other = emitter.scratch();
+  const Xmm moved = other.as(vector_bits_);
+  const Xmm whole = ymm(to);
+  code.vpmovzxbw(whole, from);
+  code.vpsllw(moved, whole, 4);
+  code.vpor(whole, whole, moved);
+  OwnedVector fallback;
+  code.vpand(whole, whole, emitter.vector(value_mask_, fallback));
 }
 
 void BitUnpacker::emit_unpack_masked(LaneEmitter& emitter, const Xbyak::Address& from,

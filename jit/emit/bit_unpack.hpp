@@ -30,8 +30,11 @@ class BitUnpacker {
   };
 
   bool has_byte_permute() const { return target_.supports(Feature::avx512_vbmi); }
+  bool are_nibbles() const;
   FieldConstants constants_of(int value_bit, int width) const;
   int part_origin(int part) const;
+  void emit_unpack_nibbles(LaneEmitter& emitter, const Xbyak::Address& from,
+                           const Xbyak::Xmm& to) const;
   void emit_load(LaneEmitter& emitter, const Xbyak::Address& from, const Xbyak::Xmm& to) const;
   void emit_load_both_halves(LaneEmitter& emitter, const Xbyak::Address& from,
                              const Xbyak::Xmm& to) const;
@@ -46,7 +49,7 @@ class BitUnpacker {
   int bytes_;  ///< in memory, of one vector of elements
   std::vector<FieldConstants> fields_;
   std::vector<uint8_t> arrangement_;  ///< AVX-512: the source of each byte, or 16-bit lane
-  std::vector<uint8_t> value_mask_;
+  std::vector<uint8_t> value_mask_;   ///< VBMI, and elements of 4 bits on AVX2
 };
 
 }  // namespace castor::jit

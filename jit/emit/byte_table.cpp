@@ -7,6 +7,7 @@
 
 #include "jit/emit/byte_table_avx2.hpp"
 #include "jit/emit/i32_table.hpp"
+#include "jit/emit/nibble_look_up.hpp"
 #include "jit/emit/op_helpers.hpp"
 #include "jit/emit/vector_constant.hpp"
 
@@ -225,13 +226,18 @@ void emit_permute_256(LaneEmitter& emitter, const TableQuarter& quarter, const X
 }
 
 void reserve_table(LaneEmitter& emitter, const ByteTable& table) {
+  if (is_in_sixteens(emitter, table)) {
+    return reserve_nibble_table(emitter, *nibble_table(table));
+  }
   reserve_bytes(emitter, table, EntryByte::low);
   reserve_bytes(emitter, table, EntryByte::high);
 }
 
 void emit_look_up_both(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes,
                        const Xmm& low, const Xmm& high) {
-  if (table.index_bits == 8) {
+  if (is_in_sixteens(emitter, table)) {
+    emit_look_up_by_nibbles(emitter, *nibble_table(table), bytes, low, high);
+  } else if (table.index_bits == 8) {
     const Halves halves(emitter);
     halves.emit(emitter, bytes);
     emit_look_up_256(emitter, table, EntryByte::low, bytes, halves, low);

@@ -14,7 +14,8 @@ void reserve_look_up(LaneEmitter& emitter, const LaneInst& inst);
 /// Reserves registers for the table of a sink that stores what `emit_look_up_elements` gives.
 void reserve_element_table(LaneEmitter& emitter, const ByteTable& table, int element_bits);
 
-/// Looks up both bytes of each entry, into two registers; for tables of 6 bits or more.
+/// Looks up both bytes of each entry, into two registers; for tables of 6 bits or more, on AVX2 for
+/// those that are nibble tables.
 void reserve_table(LaneEmitter& emitter, const ByteTable& table);
 void emit_look_up_both(LaneEmitter& emitter, const ByteTable& table, const Xbyak::Xmm& bytes,
                        const Xbyak::Xmm& low, const Xbyak::Xmm& high);

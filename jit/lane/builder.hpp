@@ -178,6 +178,8 @@ class LaneBuilder {
   bool looks_up_bytes(int index_bits) const {
     return has_look_up(index_bits) || !target_.has_avx512();
   }
+  /// Whether tables are looked up sixteen entries at a time: 8-bit ones by the halves of a code.
+  bool looks_up_by_nibbles() const { return !target_.has_avx512(); }
   /// Looks up 32-bit lanes, on every target; the result may be used as f32.
   LaneId look_up_i32(LaneId a, const I32Table& table);
 

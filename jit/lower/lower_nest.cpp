@@ -18,6 +18,7 @@
 #include "jit/lower/convert.hpp"
 #include "jit/lower/elementwise.hpp"
 #include "jit/lower/look_up.hpp"
+#include "jit/lower/nibble_table.hpp"
 #include "jit/lower/reduction.hpp"
 #include "jit/lower/scaled_products.hpp"
 #include "jit/lower/small_values.hpp"
@@ -100,8 +101,9 @@ class NestLowering {
     const bool by_instruction = is_whole(from) && to == ElementType::f16;
     if (by_instruction && builder_.has_f16_lanes()) return false;
     const std::optional<StoreTable> table =
-        store_table(from, to, canonical_options(from, to, convert_options(*operation)));
-    if (!table || !builder_.has_look_up(table->entries.index_bits)) return false;
+        store_table(from, to, canonical_options(from, to, convert_options(*operation)),
+                    !builder_.looks_up_by_nibbles());
+    if (!table || !is_fastest_as_table(*table, from)) return false;
     LaneTensor bytes = source(in_space(operand));
     nest_.outputs.push_back(output);
     nest_.program.sinks.push_back({to});
@@ -129,6 +131,16 @@ class NestLowering {
 
   Placed in_space(ValueId value) const {
     return {value, each_along_itself(rank_of(value)), Dims::filled(rank_of(value), 1)};
+  }
+
+  /// AVX2 looks up wider elements by the halves of their codes. f8e5m2 is the upper half of an f16,
+  /// for which there is an instruction.
+  bool is_fastest_as_table(const StoreTable& table, ElementType from) const {
+    if (builder_.has_look_up(table.entries.index_bits)) return true;
+    const bool by_instruction =
+        from == ElementType::f8e5m2 && table.look_up == Narrowing::look_up_upper_16;
+    return builder_.looks_up_by_nibbles() && !by_instruction &&
+           nibble_table(table.entries).has_value();
   }
 
   LaneTensor* find(const Placed& placed) {

@@ -245,15 +245,17 @@ int converted_code(int bits, ElementType from, ElementType to, const ConvertOpti
 }
 
 std::optional<StoreTable> store_table(ElementType from, ElementType to,
-                                      const ConvertOptions& options) {
+                                      const ConvertOptions& options, bool looks_up_f32) {
   if (bits_of(from) > 8) return std::nullopt;
   if (bits_of(to) == 16) {
     if (is_whole(from) && is_integer(to)) return std::nullopt;  // an extension
     return StoreTable{*conversion_table(from, to, options), Narrowing::look_up_16};
   }
-  // Every float of 5 to 8 bits is a bf16, the upper half of f32, but for an infinity that
-  // saturates.
-  const bool is_small_float = !is_whole(from) && !has_f32_table(from);
+  // Every float of 4 to 8 bits is a bf16, the upper half of f32, but for an infinity that
+  // saturates; numbers of nf4 are none.
+  const bool is_looked_up =
+      looks_up_f32 ? has_f32_table(from) : kind_of(from) == ElementKind::codebook;
+  const bool is_small_float = !is_whole(from) && !is_looked_up;
   if (to != ElementType::f32 || !is_small_float || options.overflow == Overflow::saturate) {
     return std::nullopt;
   }

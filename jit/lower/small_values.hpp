@@ -29,9 +29,10 @@ struct StoreTable {
 };
 
 /// Floats of 16 bits from any type of at most 8, 16-bit integers from floats, and f32 from floats
-/// of 5 to 8 bits; nothing where that is not the fastest way.
+/// of 5 to 8 bits, and of 4 unless `looks_up_f32`, so that 16 entries of 32 bits are one step;
+/// nothing where that is not the fastest way.
 std::optional<StoreTable> store_table(ElementType from, ElementType to,
-                                      const ConvertOptions& options);
+                                      const ConvertOptions& options, bool looks_up_f32);
 
 /// Whether a table of 16 entries, which are few to look up on every target, holds all codes.
 constexpr bool has_f32_table(ElementType type) { return bits_of(type) <= 4; }
