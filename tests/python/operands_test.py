@@ -6,12 +6,15 @@ from __future__ import annotations
 import array
 import ctypes
 import pickle
-from typing import Any, Tuple
+import sys
+from pathlib import Path
+from typing import Any, List, Tuple
 
 import castor
 import ml_dtypes
 import numpy as np
 import pytest
+from castor import _address
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,6 +60,21 @@ def test_column_major_stays() -> None:
     x = np.asfortranarray(np.ones((3, 4), np.float32))
     for _ in range(2):
         assert castor.convert(x, "f16").flags.f_contiguous
+
+
+def test_addresses(tmp_path: Path) -> None:
+    """As NumPy tells them, of arrays of every kind; CPython has them in the arrays themselves."""
+    whole = np.arange(24, dtype=np.float32).reshape(4, 6)
+    mapped = np.memmap(tmp_path / "mapped", np.uint8, "w+", offset=3, shape=(5, 7))
+    read_only = np.frombuffer(b"read-only", np.uint8)
+    arrays: List[Any] = [whole, whole[1:, ::2], whole[::-1], whole.T, whole[3:, 6:], whole[2, 3]]
+    arrays += [mapped, mapped[2:], read_only, read_only[4:], np.zeros(0), np.zeros((), np.int8)]
+    arrays += [np.ma.masked_array(whole, whole > 3), whole.astype(ml_dtypes.bfloat16)[1]]
+    arrays += [np.zeros(3, "S5")[1:], np.zeros(2, [("a", "i1"), ("b", "f8")])["b"]]
+    for array in map(np.asanyarray, arrays):
+        assert _address.address_of(array) == array.ctypes.data
+    if sys.implementation.name == "cpython":
+        assert _address.address_of is _address.by_field
 
 
 def test_repeated_and_swapped() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 import numpy as np
 
 from castor import _dlpack
+from castor._address import address_of
 from castor._element_types import BY_NUMBER, ElementType, element_type
 from castor._tensor import Tensor
 
@@ -88,7 +89,7 @@ def operand_of_array(array: npt.NDArray[Any]) -> Optional[Operand]:
     element = element_of_dtype(array.dtype)
     if element.bits < 8:  # ml_dtypes' arrays have a byte for each of them
         return None
-    address = array.ctypes.data
+    address = address_of(array)
     if array.flags.c_contiguous:
         return Operand(array, element, array.shape, None, address, array.nbytes)
     strides = strides_in_elements(array)
@@ -107,7 +108,7 @@ def dense_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def operand_of_tensor(tensor: Tensor) -> Operand:
     """The tensor's own memory."""
     data = tensor.data
-    return Operand(tensor, tensor.element, tensor.shape, None, data.ctypes.data, data.nbytes)
+    return Operand(tensor, tensor.element, tensor.shape, None, address_of(data), data.nbytes)
 
 
 def _operand_of_dlpack(given: Any, *, writes: bool) -> Operand:

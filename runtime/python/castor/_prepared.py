@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from castor import _torch
+from castor._address import address_of
 from castor._bound import Bound
 from castor._element_types import ElementType
 from castor._operands import Operand
@@ -31,9 +33,9 @@ def form_of(inputs: Sequence[Any]) -> Tuple[Any, ...]:
 def located(x: Any) -> Optional[Tuple[Any, int]]:
     """The form of a tensor and the address of its data, where both are found at once."""
     if isinstance(x, np.ndarray):
-        return (x.dtype, x.shape, x.strides), x.ctypes.data
+        return (x.dtype, x.shape, x.strides), address_of(x)
     if isinstance(x, Tensor):
-        return (x.element, x.shape), x.data.ctypes.data
+        return (x.element, x.shape), address_of(x.data)
     return _torch.form_and_address(x) if _torch.is_tensor(x) else None
 
 
@@ -86,11 +88,14 @@ class PreparedCall:
         self._bound = bound
         self._calls = bound.calls
         self._order = order
-        self._makers = [(element, element.dtype, shape) for element, shape in results]
+        self._makers = [
+            (element, element.dtype, shape, element.bytes_of(math.prod(shape)))
+            for element, shape in results
+        ]
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         """The result, or a tuple of several."""
-        return self.at([(x if isinstance(x, np.ndarray) else x.data).ctypes.data for x in inputs])
+        return self.at([address_of(x if isinstance(x, np.ndarray) else x.data) for x in inputs])
 
     def at(self, addresses: Sequence[int]) -> Any:
         """The result, or a tuple of several, from inputs whose data are at these addresses."""
@@ -101,14 +106,14 @@ class PreparedCall:
         for view, address in zip(call.inputs, addresses):
             view.data = address
         results: List[Any] = []
-        for view, (element, dtype, shape) in zip(call.outputs, self._makers):
+        for view, (element, dtype, shape, size) in zip(call.outputs, self._makers):
             if dtype is None:
-                tensor = empty_tensor(element, shape)
-                view.data = tensor.data.ctypes.data
-                results.append(tensor)
+                data = np.empty(size, np.uint8)
+                view.data = address_of(data)
+                results.append(Tensor.of_packed(data, element, shape))
             else:
                 array = np.empty(shape, dtype, self._order)
-                view.data = array.ctypes.data
+                view.data = address_of(array)
                 results.append(array)
         call.run()
         self._calls.append(call)
