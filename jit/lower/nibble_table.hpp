@@ -16,9 +16,9 @@
 
 namespace castor::jit {
 
-/// With moved = code + shift, in as many bits, an entry is low[moved & 15] ^ high[moved >> 4]. With
-/// (code + offset) & mask below 16 it has ^ exceptions[that] besides, and that of the code with the
-/// sign bit alone ^ negative_zero.
+/// With moved = code + shift, modulo the number of codes, an entry is low[moved & 15] ^ high[moved
+/// >> 4]. With (code + offset) & mask below 16 it has ^ exceptions[that] besides, and that of the
+/// code with the sign bit alone ^ negative_zero.
 struct NibbleTable {
   using Sixteen = std::array<uint16_t, 16>;
 

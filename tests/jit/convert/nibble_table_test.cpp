@@ -41,8 +41,8 @@ TEST(NibbleTable, OfSmallFloats) {
                                           "f8e5m2fnuz to f16", "f8e8m0 to bf16"}));
 }
 
-/// Each code, with one bit of the entry of one code changed: then the form has no place for it, or
-/// the right one.
+/// Each code, with one bit of the entry of one code changed: then the form cannot say it, or says
+/// it exactly.
 TEST(NibbleTable, OfAnyOtherEntry) {
   const ByteTable table = *conversion_table(ElementType::f8e4m3, ElementType::bf16, {});
   int forms = 0;

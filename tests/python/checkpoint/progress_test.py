@@ -37,7 +37,7 @@ class Terminal(io.StringIO):
 
 
 def as_stderr(monkeypatch: pytest.MonkeyPatch, interval: float = 0.0) -> Terminal:
-    """A terminal in place of stderr; each step is shown. No fixture: pytest has its own stderr."""
+    """A terminal instead of stderr; each step is shown. No fixture: pytest has its own stderr."""
     made = Terminal()
     monkeypatch.setattr(sys, "stderr", made)
     monkeypatch.setattr(progress, "INTERVAL", interval)
