@@ -15,7 +15,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-_FIELD = object.__basicsize__
+_FIELD: int = getattr(object, "__basicsize__", 0)  # PyPy's objects have none
 
 
 def by_attribute(array: Any) -> int:
