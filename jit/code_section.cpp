@@ -79,6 +79,8 @@ constexpr std::array<SectionInfo, code_section_count> rows = {{
      "Encodes products by powers of two from bytes with exponents and mantissas.", true},
     {CodeSection::subnormal_codes, Kind::compute, "codes of small results",
      "Encodes groups that have results which are no normal numbers, or too large."},
+    {CodeSection::packed_copy, Kind::compute, "copy bytes",
+     "Copies the bytes of sub-byte elements that are stored as they are."},
     {CodeSection::deferred, Kind::compute, "division by what has no good reciprocal",
      "Divides where the product with the reciprocal would not be exact; seldom run."},
     {CodeSection::tile_loop, Kind::control, "loop over register tiles",

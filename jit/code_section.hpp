@@ -50,6 +50,7 @@ enum class CodeSection : uint8_t {
   scaled_codes,
   encoded_products,
   subnormal_codes,
+  packed_copy,
   deferred,
   // microkernels
   tile_loop,

@@ -10,6 +10,7 @@
 #include "jit/dump/dump_convolution.hpp"
 #include "jit/dump/dump_requantization.hpp"
 #include "jit/emit/nest_emitter.hpp"
+#include "jit/emit/packed_copy.hpp"
 #include "jit/plan/access_pattern.hpp"
 #include "jit/plan/nest.hpp"
 #include "jit/requantize/byte_table_kernel.hpp"
@@ -106,6 +107,12 @@ std::string loops_text(const Nest& nest, const NestForm& form, const Target& tar
   std::string text =
       fmt::format("  chunk    {} lanes, the widest of {} bits, in vectors of {} bits\n", plan.lanes,
                   nest.program.widest_bits(), target.vector_bits());
+  if (copies_packed(nest, form)) {
+    const int elements = packed_copy_elements(nest, target);
+    text +=
+        fmt::format("  copy     {} elements an iteration: {} B are read and written as they are\n",
+                    elements, elements * bits_of(nest.element(0)) / 8);
+  }
   text += fmt::format("  main     {}\n", main_loop_text(nest, plan));
   text += fmt::format("  tail     chunk by chunk, {}\n",
                       target.has_avx512() ? "masked" : "through a stage on the stack");

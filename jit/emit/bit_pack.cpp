@@ -2,6 +2,7 @@
 #include "jit/emit/bit_pack.hpp"
 
 #include "jit/emit/bit_fields.hpp"
+#include "jit/emit/frame.hpp"
 #include "jit/emit/op_helpers.hpp"
 #include "jit/emit/vector_constant.hpp"
 #include "jit/plan/nest.hpp"
@@ -49,10 +50,13 @@ BitPacker::BitPacker(const Target& target, ElementType element)
     return;
   }
   constexpr int no_byte = 0x80;
+  // Of AVX2 the upper half's bytes are picked to where those of the lower half end, if they fit.
+  const bool joins_by_or = !target.has_avx512() && bytes_ <= 16 && bits != 4;
   picks_ = vector_constant<uint8_t>(vector_bits_, [&](int i) {
-    const int in_part = i % 16;
-    return in_part < 2 * bits ? in_part / bits * 8 + group[static_cast<size_t>(in_part % bits)]
-                              : no_byte;
+    const int in_part = i % 16 - (joins_by_or && i >= 16 ? 2 * bits : 0);
+    return in_part >= 0 && in_part < 2 * bits
+               ? in_part / bits * 8 + group[static_cast<size_t>(in_part % bits)]
+               : no_byte;
   });
   if (target.has_avx512()) {
     joins_ = vector_constant<uint16_t>(
@@ -76,7 +80,7 @@ void BitPacker::reserve_constants(LaneEmitter& emitter) const {
   const StorageOrder order = info(element_).order;
   if (stores_as_mask()) {
     if (order == StorageOrder::msb_first) emitter.reserve_vector(reversed_groups(vector_bits_));
-    emitter.reserve_vector(low_bits(1));
+    if (target_.has_avx512()) emitter.reserve_vector(low_bits(1));
     return;
   }
   emitter.reserve_vector(picks_);
@@ -119,15 +123,21 @@ void BitPacker::emit_store(LaneEmitter& emitter, const Xbyak::Address& to, const
   emit_store_packed(emitter, to, codes);
 }
 
-/// u1 on AVX-512: an opmask is a bit for each byte, the first in the lowest.
+/// u1: a mask is a bit for each byte, the first in the lowest.
 void BitPacker::emit_store_as_mask(LaneEmitter& emitter, const Xbyak::Address& to,
                                    const Xmm& codes) const {
   Assembler& code = emitter.code();
-  const OwnedMask bits = emitter.scratch_mask();
   if (info(element_).order == StorageOrder::msb_first) {
     OwnedVector fallback;
     code.vpshufb(codes, codes, emitter.vector(reversed_groups(vector_bits_), fallback));
   }
+  if (!target_.has_avx512()) {
+    const Xbyak::Reg32 bits = gpr::scratch.cvt32();  // addresses of whole groups leave it free
+    code.vpsllw(codes, codes, 7);
+    code.vpmovmskb(bits, Xbyak::Ymm(codes.getIdx()));
+    return code.mov(to, bits);
+  }
+  const OwnedMask bits = emitter.scratch_mask();
   OwnedVector fallback;
   code.vptestmb(bits.get(), codes, emitter.vector(low_bits(1), fallback));
   code.kmovq(to, bits.get());
@@ -191,14 +201,16 @@ void BitPacker::emit_compress(LaneEmitter& emitter, const Xmm& units) const {
   code.vpermw(units, emitter.vector(joins_, fallback), units);
 }
 
-/// AVX2: moves the bytes of the upper half right after those of the lower one, if they fit there.
+/// AVX2: joins the bytes of both halves, if they fit into one.
 void BitPacker::emit_join_halves(LaneEmitter& emitter, const Xmm& halves) const {
   if (bytes_ > 16) return;
   Assembler& code = emitter.code();
+  const Xbyak::Ymm whole(halves.getIdx());
+  constexpr uint8_t first_quadwords = 0x08;
+  if (bits_of(element_) == 4) return code.vpermq(whole, whole, first_quadwords);
   const OwnedVector upper = emitter.scratch();
   const Xmm low = vector_register(halves.getIdx(), 128);
-  code.vextracti128(upper.as(128), Xbyak::Ymm(halves.getIdx()), 1);
-  code.vpslldq(upper.as(128), upper.as(128), static_cast<uint8_t>(bytes_ / 2));
+  code.vextracti128(upper.as(128), whole, 1);
   code.vpor(low, low, upper.as(128));
 }
 
@@ -208,7 +220,6 @@ void BitPacker::emit_store_packed(LaneEmitter& emitter, const Xbyak::Address& to
   const Xmm low = vector_register(packed.getIdx(), 128);
   const auto at = [&](int bytes) { return code.ptr[to.getRegExp() + bytes]; };
   switch (bytes_) {
-    case 4: return code.vmovd(to, low);
     case 8: return code.vmovq(to, low);
     case 12: code.vmovq(to, low); return code.vpextrd(at(8), low, 2);
     case 16:

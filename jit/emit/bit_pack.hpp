@@ -26,7 +26,7 @@ class BitPacker {
                          const Xbyak::Xmm& packed) const;
   void emit_store_as_mask(LaneEmitter& emitter, const Xbyak::Address& to,
                           const Xbyak::Xmm& codes) const;
-  bool stores_as_mask() const { return bits_of(element_) == 1 && target_.has_avx512(); }
+  bool stores_as_mask() const { return bits_of(element_) == 1; }
   void emit_gather_bits(LaneEmitter& emitter, const Xbyak::Xmm& codes, int width,
                         bool msb_first) const;
   void emit_gather_split(LaneEmitter& emitter, const Xbyak::Xmm& codes) const;

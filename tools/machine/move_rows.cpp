@@ -78,6 +78,15 @@ constexpr auto extract_element = [](auto& step, const Row& row) {
   const int index = step.immediate % (128 / row.bits);
   step.result_general = step.source(0, row.bits, index);
 };
+/// The highest bit of each byte, that of the first lowest.
+constexpr auto highest_bits = [](auto& step, const Row&) {
+  auto& d = step.domain;
+  auto bits = d.extract(step.source(0, 8, 0), 7, 1);
+  for (int i = 1; i < step.vector_bits / 8; ++i) {
+    bits = d.concat(d.extract(step.source(0, 8, i), 7, 1), bits);
+  }
+  step.result_general = d.extend_zero(bits, 32);
+};
 /// The lowest element of a vector, of memory or of a general register, zeros above it.
 constexpr auto low_element = [](auto& step, const Row& row) { step.move(row.bits, 0, 0, 0); };
 /// The first operand's lower half, the second one's first quadword above it.
@@ -171,6 +180,7 @@ constexpr Row table[] = {
     row_by(ZYDIS_MNEMONIC_VPINSRD, 32, 32, insert_element),
     row_by(ZYDIS_MNEMONIC_VPINSRQ, 64, 64, insert_element),
     row_by(ZYDIS_MNEMONIC_VPEXTRD, 32, 32, extract_element, Effect::general),
+    row_by(ZYDIS_MNEMONIC_VPMOVMSKB, 8, 8, highest_bits, Effect::general),
     row_by(ZYDIS_MNEMONIC_VPMASKMOVD, 32, 32, masked_load, Effect::lanes, Touched::by_vector),
     row_by(ZYDIS_MNEMONIC_VPCOMPRESSD, 32, 32, compress, Effect::all),
 };

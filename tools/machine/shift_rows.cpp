@@ -25,13 +25,7 @@ constexpr auto right_signed = [](const auto& l) {
   return l.domain.shift_right_signed(l.a, l.constant(bits, static_cast<uint64_t>(l.immediate)));
 };
 
-/// Bytes of each 128-bit part move up; zeros come in.
-constexpr auto bytes_left = [](auto& step, const Row&) {
-  for (int i = 0; i < step.vector_bits / 8; ++i) {
-    const int from = i % 16 - step.immediate;
-    if (from >= 0) set_lane(step.domain, step.result, i, step.source(0, 8, i - i % 16 + from));
-  }
-};
+/// Bytes of each 128-bit part move down; zeros come in.
 constexpr auto bytes_right = [](auto& step, const Row&) {
   for (int i = 0; i < step.vector_bits / 8; ++i) {
     const int from = i % 16 + step.immediate;
@@ -71,7 +65,6 @@ constexpr Row table[] = {
     lanes(ZYDIS_MNEMONIC_VPSRAVW, 16, right_signed_by),
     lanes(ZYDIS_MNEMONIC_VPSRAVD, 32, right_signed_by),
     lanes(ZYDIS_MNEMONIC_VPSRAVQ, 64, right_signed_by),
-    row_by(ZYDIS_MNEMONIC_VPSLLDQ, 8, 8, bytes_left),
     row_by(ZYDIS_MNEMONIC_VPSRLDQ, 8, 8, bytes_right),
     row_by(ZYDIS_MNEMONIC_VPMULTISHIFTQB, 8, 8, multishift),
 };

@@ -32,9 +32,12 @@ constexpr std::string_view of_some_lengths[] = {"u2-to-u3-bitwise.avx2"};
 
 /// Kernels with hundreds of queries, as their elements share instructions' lanes: --long.
 constexpr std::string_view slow[] = {
-    "f16-to-f8e5m2.avx512_fp16", "f32-to-f8e4m3.avx512_vbmi",  "f32-to-nf4.avx512_vbmi",
-    "f32-to-u4.avx512_vbmi",     "i16-to-f4e2m1.avx512_fp16",  "nf4-to-bf16.avx2",
-    "u1-to-f16.avx512_vbmi",     "u3-split-to-u3.avx512_vbmi", "u3-to-u8.avx512",
+    "f16-to-f8e5m2.avx512_fp16", "f32-to-f8e4m3.avx512_vbmi",
+    "f32-to-nf4.avx512_vbmi",    "f32-to-u4.avx512_vbmi",
+    "i16-to-f4e2m1.avx512_fp16", "nf4-to-bf16.avx2",
+    "u1-to-f16.avx512_vbmi",     "u3-split-to-u3.avx512_vbmi",
+    "u3-to-u8.avx512",           "u4-to-i4.avx2",
+    "u4-to-i4.avx512_vbmi",
 };
 
 std::vector<std::filesystem::path> elementwise_listings() {
