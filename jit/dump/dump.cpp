@@ -47,17 +47,16 @@ std::string operand_text(const Function& function, const Nest& nest, const NestF
 }
 
 std::string main_loop_text(const Nest& nest, const ChunkPlan& plan) {
-  if (plan.table_operand >= 0) {
-    const std::string part =
-        plan.table_block > 0 ? fmt::format("block of {}", plan.table_block) : "row";
+  if (const CodeTables* tables = plan.tables()) {
+    const std::string part = tables->block > 0 ? fmt::format("block of {}", tables->block) : "row";
     return fmt::format("elements by the code of source{}, from a table made for each {}",
-                       plan.table_operand, part);
+                       tables->operand, part);
   }
-  if (plan.scales_codes) {
+  if (plan.scales_codes()) {
     return "64 codes at a time, by the products of a scale and each significand that codes have; "
            "the lane program for scales with which results might not be normal";
   }
-  if (plan.encodes_powers) {
+  if (plan.encodes_powers()) {
     return "64 elements at a time, by the bytes of their exponents and mantissas; the lane program "
            "for infinities, NaNs and the smallest and largest powers";
   }

@@ -66,10 +66,13 @@ namespace {
 ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& target) {
   ChunkPlan plan;
   plan.lanes = target.vector_bits() / nest.program.widest_bits();
-  plan.scales_codes = scales_codes(nest, form, target);
-  plan.encodes_powers = encodes_powers(nest, form, target);
-  if (!plan.scales_codes) plan.table_operand = row_table_operand(nest, form, target, plan.lanes);
-  if (plan.table_operand >= 0) plan.table_block = form.baked_period;
+  if (scales_codes(nest, form, target)) {
+    plan.instead = CodeScaling{};
+  } else if (encodes_powers(nest, form, target)) {
+    plan.instead = PowerCoding{};
+  } else if (const auto tables = code_tables(nest, form, target, plan.lanes)) {
+    plan.instead = *tables;
+  }
   plan.has_main_loop = !form.has(Access::strided);
   for (size_t k = 0; k < nest.operands(); ++k) {
     plan.has_windows |= has_window(nest.element(k), form.access[k]);

@@ -2,10 +2,23 @@
 // How many elements the code of a nest does at a time, and how far its main loop is unrolled.
 #pragma once
 
+#include <variant>
+
 #include "jit/plan/nest.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
+
+/// Codes of an operand index a table that is made for each row, or each block of a row
+/// (emit/row_table.hpp).
+struct CodeTables {
+  size_t operand = 0;
+  int block = 0;  ///< elements that share a table; 0: all of a row
+};
+/// Whole groups of codes are scaled (emit/scaled_codes.hpp).
+struct CodeScaling {};
+/// Whole groups of floats are encoded (emit/power_codes.hpp).
+struct PowerCoding {};
 
 /// What the emitter decides about a nest before it emits: visible in `castor dump --stage nest`.
 struct ChunkPlan {
@@ -15,12 +28,9 @@ struct ChunkPlan {
   bool has_main_loop = false;  ///< false where an operand is strided: chunk by chunk
   bool has_windows = false;    ///< sub-byte operands go through windows, in groups of chunks
   bool has_tiles = false;      ///< they go through windows of tile_elements
-  /// Whose codes index a table for each row, or for each block of a row (emit/row_table.hpp).
-  int table_operand = -1;
-  int table_block = 0;          ///< elements that share a table; 0: all of a row
-  bool scales_codes = false;    ///< whole groups of codes are scaled by emit/scaled_codes.hpp
-  bool encodes_powers = false;  ///< whole groups of floats are encoded by emit/power_codes.hpp
-  int pending_vectors = 0;      ///< registers that packing holds between chunks
+  /// What does most elements instead of the lane program, if anything does.
+  std::variant<std::monostate, CodeTables, CodeScaling, PowerCoding> instead;
+  int pending_vectors = 0;  ///< registers that packing holds between chunks
   /// Vectors of partial results of each accumulator in a row that is folded; 0: none is.
   int fold_vectors = 0;
   bool folds_in_registers = false;  ///< else partial results are on the stack
@@ -28,7 +38,10 @@ struct ChunkPlan {
   /// Chunks of a block of short rows, as many as a row has elements; 0: rows are folded one by one.
   int block_chunks = 0;
 
-  bool has_row_tables() const { return table_operand >= 0 && table_block == 0; }
+  const CodeTables* tables() const { return std::get_if<CodeTables>(&instead); }
+  bool has_row_tables() const { return tables() != nullptr && tables()->block == 0; }
+  bool scales_codes() const { return std::holds_alternative<CodeScaling>(instead); }
+  bool encodes_powers() const { return std::holds_alternative<PowerCoding>(instead); }
 };
 
 /// Elements of a tile: what is unpacked and packed at a time where access is bitwise. More would

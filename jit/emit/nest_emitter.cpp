@@ -55,14 +55,14 @@ Frame::Needs frame_needs(const Nest& nest, const NestForm& form, const ChunkPlan
 
 /// The registers that row tables, scaled codes and accumulators use.
 TakenRegisters taken_registers(const Nest& nest, const ChunkPlan& plan, const Target& target) {
-  if (plan.scales_codes) return {CodeScaler::taken_vectors, CodeScaler::taken_masks};
-  if (plan.encodes_powers) return {PowerCoder::taken_vectors, PowerCoder::taken_masks};
+  if (plan.scales_codes()) return {CodeScaler::taken_vectors, CodeScaler::taken_masks};
+  if (plan.encodes_powers()) return {PowerCoder::taken_vectors, PowerCoder::taken_masks};
   if (plan.fold_vectors > 0) {
     const uint32_t in_blocks =
         plan.block_chunks > 0 ? RowBlocks::taken_vectors(nest, plan, target) : 0;
     return {.vectors = RowAccumulators::taken_vectors(nest, plan, target) | in_blocks};
   }
-  return {.vectors = plan.table_operand < 0 ? 0 : RowTable::taken_vectors};
+  return {.vectors = plan.tables() == nullptr ? 0 : RowTable::taken_vectors};
 }
 
 /// The loop level of each source. With tables, loads of codes belong to none.
@@ -70,7 +70,7 @@ std::vector<LoopLevel> source_levels(const Nest& nest, const NestForm& form,
                                      const ChunkPlan& plan) {
   std::vector<LoopLevel> sources;
   for (size_t k = 0; k < nest.inputs.size(); ++k) {
-    const bool is_table = static_cast<int>(k) == plan.table_operand;
+    const bool is_table = plan.tables() != nullptr && plan.tables()->operand == k;
     sources.push_back(is_table                            ? LoopLevel::nest
                       : form.access[k] == Access::uniform ? LoopLevel::row
                       : form.access[k] == Access::table   ? LoopLevel::row
@@ -103,11 +103,12 @@ class NestEmitter {
       operands_.set_sinks(folds_->sinks());
       if (plan_.block_chunks > 0) blocks_.emplace(nest, form, plan_, lanes_, frame_);
     }
-    if (plan_.scales_codes) scaler_.emplace(nest, form, code_, frame_, loops_);
-    if (plan_.encodes_powers) coder_.emplace(nest, form, code_, frame_, loops_);
-    if (plan_.table_operand < 0) return;
-    table_.emplace(nest, plan_.table_operand, form.stores, lanes_, frame_, loops_);
-    sources_[static_cast<size_t>(plan_.table_operand)] = table_->codes();
+    if (plan_.scales_codes()) scaler_.emplace(nest, form, code_, frame_, loops_);
+    if (plan_.encodes_powers()) coder_.emplace(nest, form, code_, frame_, loops_);
+    if (const CodeTables* tables = plan_.tables()) {
+      table_.emplace(nest, *tables, form.stores, lanes_, frame_, loops_);
+      sources_[tables->operand] = table_->codes();
+    }
   }
 
   MachineCode emit() {
@@ -346,12 +347,13 @@ void NestEmitter::emit_table_blocks() {
 
 /// A loop of `blocks` at a time while enough are left: each block's table, then its elements.
 void NestEmitter::emit_table_blocks(int blocks) {
-  loops_.emit_main_loop(blocks * plan_.table_block, [&] {
+  const int elements = plan_.tables()->block;
+  loops_.emit_main_loop(blocks * elements, [&] {
     for (int block = 0; block < blocks; ++block) {
-      const int first = block * plan_.table_block;
+      const int first = block * elements;
       operands_.set_chunk(first);
       emit_chunk(block);
-      table_->emit_block(first, plan_.table_block);
+      table_->emit_block(first, elements);
     }
     const Section next = code_.section(CodeSection::next_iteration);
     code_.add(gpr::period, blocks);

@@ -47,25 +47,27 @@ constexpr size_t min_instructions = 5;
 
 }  // namespace
 
-int row_table_operand(const Nest& nest, const NestForm& form, const Target& target, int lanes) {
-  if (!target.has_avx512() || lanes < table_codes || nest.outputs.size() != 1) return -1;
+std::optional<CodeTables> code_tables(const Nest& nest, const NestForm& form, const Target& target,
+                                      int lanes) {
+  if (!target.has_avx512() || lanes < table_codes || nest.outputs.size() != 1) return std::nullopt;
   const int to_bits = bits_of(nest.program.sinks[0].element);
-  if ((to_bits != 16 && to_bits != 32) || form.access.back() != Access::contiguous) return -1;
-  if (!stores_elements(nest.program)) return -1;
-  if (nest.program.code.size() < min_instructions) return -1;
+  if ((to_bits != 16 && to_bits != 32) || form.access.back() != Access::contiguous)
+    return std::nullopt;
+  if (!stores_elements(nest.program)) return std::nullopt;
+  if (nest.program.code.size() < min_instructions) return std::nullopt;
   if (form.has(Access::repeated)) {
     const bool has_whole_vectors = form.baked_period % (512 / to_bits) == 0;
     const bool is_long = form.period_chunks(lanes) > 0 && form.baked_period > table_codes;
-    if (!has_whole_vectors || !is_long) return -1;
+    if (!has_whole_vectors || !is_long) return std::nullopt;
   }
-  int operand = -1;
+  std::optional<CodeTables> tables;
   for (size_t k = 0; k < nest.inputs.size(); ++k) {
     if (form.access[k] == Access::uniform || form.access[k] == Access::repeated) continue;
-    if (operand >= 0 || form.access[k] != Access::contiguous) return -1;
-    if (!has_codes_in_bytes(nest.element(k))) return -1;
-    operand = static_cast<int>(k);
+    if (tables || form.access[k] != Access::contiguous) return std::nullopt;
+    if (!has_codes_in_bytes(nest.element(k))) return std::nullopt;
+    tables = {k, form.baked_period};
   }
-  return operand;
+  return tables;
 }
 
 void CodesSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) {
@@ -113,13 +115,13 @@ void TableSink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
   }
 }
 
-RowTable::RowTable(const Nest& nest, int operand, Stores stores, LaneEmitter& lanes,
+RowTable::RowTable(const Nest& nest, const CodeTables& tables, Stores stores, LaneEmitter& lanes,
                    const Frame& frame, NestLoops& loops)
     : code_(lanes.code()),
       frame_(frame),
       loops_(loops),
       stores_(stores),
-      source_(static_cast<size_t>(operand)),
+      source_(tables.operand),
       sink_(nest.inputs.size()),
       from_(nest.element(source_)),
       to_(nest.element(sink_)),

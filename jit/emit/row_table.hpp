@@ -11,11 +11,12 @@
 
 namespace castor::jit {
 
-/// The operand whose codes index a table, or -1 where the nest does not allow one: it wants
-/// AVX-512, one contiguous operand of 1, 2 or 4 bits whose codes do not straddle bytes, all others
-/// uniform or repeated, and one contiguous output of 16 or 32 bits. Blocks, of elements that read
-/// the same repeated ones, are whole vectors of the output, and have more elements than codes.
-int row_table_operand(const Nest& nest, const NestForm& form, const Target& target, int lanes);
+/// The tables of a nest, or nothing where it does not allow any: they want AVX-512, one contiguous
+/// operand of 1, 2 or 4 bits whose codes do not straddle bytes, all others uniform or repeated, and
+/// one contiguous output of 16 or 32 bits. Blocks, of elements that read the same repeated ones,
+/// are whole vectors of the output, and have more elements than codes.
+std::optional<CodeTables> code_tables(const Nest& nest, const NestForm& form, const Target& target,
+                                      int lanes);
 
 /// Every code, in the lanes that a load asks for, repeated where there are more lanes.
 class CodesSource : public Source {
@@ -46,8 +47,8 @@ class RowTable {
   /// The vector registers that the row table uses, which LaneEmitter must leave alone.
   static constexpr uint32_t taken_vectors = 0xf0000000;
 
-  RowTable(const Nest& nest, int operand, Stores stores, LaneEmitter& lanes, const Frame& frame,
-           NestLoops& loops);
+  RowTable(const Nest& nest, const CodeTables& tables, Stores stores, LaneEmitter& lanes,
+           const Frame& frame, NestLoops& loops);
 
   /// The program's sinks and its source of codes while it computes a table.
   std::span<Sink* const> sinks() const { return sinks_; }

@@ -88,13 +88,13 @@ void mark_plan(Coverage& coverage, size_t tier, const jit::Nest& nest, const Ele
     coverage.hit(CellGroup::lanes, number, tier);
   }
   const jit::ChunkPlan plan = jit::plan_chunks(nest, form, target);
-  if (plan.table_operand >= 0) {
+  if (plan.tables() != nullptr) {
     hit(coverage, plan.has_row_tables() ? NestCell::row_table : NestCell::block_table, tier);
   }
-  if (plan.scales_codes) {
+  if (plan.scales_codes()) {
     hit(coverage, form.has_periods() ? NestCell::scaled_blocks : NestCell::scaled_rows, tier);
   }
-  if (plan.encodes_powers) hit(coverage, NestCell::encoded_blocks, tier);
+  if (plan.encodes_powers()) hit(coverage, NestCell::encoded_blocks, tier);
 }
 
 void mark_period(Coverage& coverage, size_t tier, jit::Access access, int64_t period) {
