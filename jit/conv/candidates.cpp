@@ -68,8 +68,7 @@ std::vector<Candidate> candidates(const ConvolutionProblem& problem, const Targe
 
 Candidate choose(const ConvolutionProblem& problem, const Target& target,
                  const TileEpilogue* epilogue) {
-  std::vector<Candidate> all = collect(problem, target, epilogue);
-  return std::move(*std::ranges::min_element(all, {}, &Candidate::cycles));
+  return std::move(candidates(problem, target, epilogue).front());
 }
 
 std::string name_of(const Candidate& candidate) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What dense plans cost.
-#include "jit/conv/dense_planning.hpp"
+#include "jit/conv/candidates.hpp"
 
 namespace castor::jit {
 
@@ -124,11 +124,13 @@ EventCounts register_tile_cost(const DensePlan& plan, const DenseTile& tile, con
     results[nhwc_stored_vector] = costs.stored_vectors * tile.pixels() * v;
   }
   EventCounts cost;
-  cost[k_loop] = static_cast<double>(plan.k_steps.size()) * std::max(p * v * rows, loads);
+  const double instructions =
+      static_cast<double>(plan.k_steps.size()) * std::max(p * v * rows, loads);
+  cost[k_loop] = costs.k_loop_factor * instructions;
   cost[operand_load] = static_cast<double>(plan.k_steps.size()) * (p + v);
   // Results are stored beside the next tile's products: what takes longer than these is left.
   const double beside = results.cycles(costs_on(target).cycles);
-  const double left = std::max(beside - costs.hidden_share * cost[k_loop], 0.0);
+  const double left = std::max(beside - costs.hidden_share * instructions, 0.0);
   if (left > 0) cost += results * (left / beside);
   return cost;
 }

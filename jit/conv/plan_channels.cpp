@@ -3,7 +3,7 @@
 #include <bit>
 #include <optional>
 
-#include "jit/conv/dense_planning.hpp"
+#include "jit/conv/candidates.hpp"
 
 namespace castor::jit {
 
@@ -13,9 +13,6 @@ constexpr int64_t max_extent = int64_t{1} << 24;
 constexpr int64_t max_offset = int64_t{1} << 30;
 constexpr int64_t cache_line = 64;
 
-int64_t extent_of(int64_t outputs, const ConvolutionAxis& axis) {
-  return (outputs - 1) * axis.stride + axis.window();
-}
 int64_t outputs_of(int64_t extent, const ConvolutionAxis& axis) {
   return extent < axis.window() ? 0 : (extent - axis.window()) / axis.stride + 1;
 }
@@ -40,13 +37,12 @@ enum class RowSource : uint8_t {
   aligned_copies,
 };
 
-/// Plans a source that is not packed. Runs of neighbouring elements of a row make the k steps.
-class RowPlanner {
- public:
-  RowPlanner(DensePlan base, bool x_is_signed, RowSource source, const Target& target)
+/// What a source that is not packed consists of: rows of columns, each of which is a pixel with all
+/// channels of a group, or with one. Runs of neighbouring elements of a row make the k steps.
+class RowLayout {
+ protected:
+  RowLayout(DensePlan base, RowSource source)
       : plan_(std::move(base)),
-        target_(target),
-        x_is_signed_(x_is_signed),
         copies_(source != RowSource::input),
         has_aligned_pixels_(source == RowSource::aligned_copies),
         is_nhwc_(plan_.geometry.layout == ConvolutionLayout::nhwc),
@@ -54,6 +50,129 @@ class RowPlanner {
         group_channels_(plan_.geometry.group_channels()),
         held_(channels_of_k_group(plan_.engine)),
         element_bytes_(copies_ ? bytes_of_channel(plan_.engine) : 1) {}
+
+  bool has_tiles() const { return plan_.engine == ProductEngine::tiles; }
+  /// Elements of a column that a run takes: of NCHW pixels, whose channels are brought together,
+  /// whole k groups.
+  int64_t unit() const {
+    if (!by_pixel_) return 1;
+    if (has_channel_blocks()) return cache_line;
+    return is_nhwc_ ? group_channels_ : ceil_div(group_channels_, held_) * held_;
+  }
+  /// Whether copies have each cache line of channels apart, so that a tile register's rows follow
+  /// each other: those of pixels with many channels share few sets of L1.
+  bool has_channel_blocks() const {
+    return has_tiles() && copies_ && group_channels_ > cache_line &&
+           group_channels_ % cache_line == 0;
+  }
+  /// Elements from one column to the next.
+  int64_t column_elements() const {
+    if (has_aligned_pixels_) return aligned_bytes(unit());
+    return by_pixel_ && !copies_ ? plan_.geometry.channels : unit();
+  }
+  /// Elements of a pixel in NHWC.
+  int64_t pixel_elements() const { return copies_ ? group_channels_ : plan_.geometry.channels; }
+
+  /// Whether columns of the filter follow each other in a row without a gap.
+  bool joins_columns() const {
+    if (plan_.columns.kernel > 1 && plan_.columns.dilation != 1) return false;
+    if (has_aligned_pixels_ || has_channel_blocks()) return false;
+    return !by_pixel_ || pixel_elements() == group_channels_;
+  }
+  /// Runs in a row of the filter, and elements of each.
+  int64_t row_runs() const { return joins_columns() ? 1 : plan_.columns.kernel; }
+  int64_t run_elements() const { return plan_.columns.kernel / row_runs() * unit(); }
+  int64_t k_groups_of_runs() const {
+    return planes() * plan_.rows.kernel * row_runs() * ceil_div(run_elements(), held_);
+  }
+
+  /// Channels that have planes of their own, and all planes.
+  int64_t plane_channels() const {
+    if (has_channel_blocks()) return group_channels_ / cache_line;
+    return by_pixel_ ? 1 : group_channels_;
+  }
+  int64_t planes() const { return plan_.slices * plane_channels(); }
+
+  /// In the order of packed planes' k steps where k groups are those that these have.
+  void list_k_steps() {
+    by_pixel_&& group_channels_ % held_ == 0 && !has_tiles() ? list_k_groups() : list_runs();
+  }
+
+  DensePlan plan_;
+  CopiedRows rows_;
+  const bool copies_;
+  const bool has_aligned_pixels_;
+  const bool is_nhwc_;
+  const bool by_pixel_;  ///< a column is a pixel with all channels of a group
+  const int64_t group_channels_;
+  const int64_t held_;  ///< values that a k group holds
+  const int64_t element_bytes_;
+
+ private:
+  int64_t offset_of(int64_t plane, int64_t r, int64_t s) const {
+    return rows_.planes[static_cast<size_t>(plane)] + r * plan_.rows.dilation * rows_.row_bytes +
+           s * plan_.columns.dilation * rows_.column_bytes;
+  }
+  void add_k_step(int64_t offset) { plan_.k_steps.push_back(static_cast<int32_t>(offset)); }
+
+  void list_k_groups() {
+    for (int64_t slice = 0; slice < plan_.slices; ++slice) {
+      for (int64_t k_group = 0; k_group < plan_.k_groups; ++k_group) {
+        for (int64_t r = 0; r < plan_.rows.kernel; ++r) {
+          for (int64_t s = 0; s < plan_.columns.kernel; ++s) {
+            add_k_step(offset_of(slice, r, s) + k_group * held_ * element_bytes_);
+          }
+        }
+      }
+    }
+  }
+
+  /// With tile registers k steps are equal parts of a run. The last one overlaps the one before,
+  /// and has no weights for what that has taken. Those of aligned pixels are whole cache lines.
+  void list_runs() {
+    const bool has_whole_lines = has_aligned_pixels_ && run_elements() > cache_line;
+    const int64_t run =
+        has_whole_lines ? column_elements() : ceil_div(run_elements(), held_) * held_;
+    const int64_t max_held = has_tiles() ? DenseTile::max_step_bytes / held_ : 1;
+    const int64_t step = held_ * even_part(run / held_, max_held);
+    if (has_tiles()) plan_.tile.step_bytes = static_cast<int>(step);
+    plan_.k_step_weights.reserve(static_cast<size_t>(k_groups_of_runs()));
+    for (int64_t plane = 0; plane < planes(); ++plane) {
+      for (int64_t r = 0; r < plan_.rows.kernel; ++r) {
+        for (int64_t s = 0; s < row_runs(); ++s) {
+          for (int64_t begin = 0; begin < run; begin += step) {
+            const int64_t first = std::min(begin, run - step);
+            add_k_step(offset_of(plane, r, s) + first * element_bytes_);
+            for (int64_t i = 0; i < step; i += held_) add_weights(plane, r, s, first + i, begin);
+          }
+        }
+      }
+    }
+  }
+
+  /// The weights of a k group that holds a run's elements from `first` on, without those before
+  /// `begin`.
+  void add_weights(int64_t plane, int64_t r, int64_t s, int64_t first, int64_t begin) {
+    KStepWeights weights = {-1, -1, -1, -1};
+    for (int64_t i = 0; i < std::min(held_, run_elements() - first); ++i) {
+      if (first + i < begin) continue;
+      const int64_t of_column = (first + i) % unit();
+      if (by_pixel_ && of_column >= group_channels_) continue;  // there is none
+      const int64_t channel = plane % plane_channels() * rows_.channels + of_column;
+      const int64_t slice = plane / plane_channels();
+      const int64_t row = (channel * plan_.slices + slice) * plan_.rows.kernel + r;
+      weights[static_cast<size_t>(i)] =
+          static_cast<int32_t>(row * plan_.columns.kernel + s + (first + i) / unit());
+    }
+    plan_.k_step_weights.push_back(weights);
+  }
+};
+
+/// Plans a source that is not packed.
+class RowPlanner : RowLayout {
+ public:
+  RowPlanner(const DensePlan& base, bool x_is_signed, RowSource source, const Target& target)
+      : RowLayout(base, source), target_(target), x_is_signed_(x_is_signed) {}
 
   /// Nothing where the source is not possible, or sure to be slow.
   std::optional<DensePlan> plan() {
@@ -76,42 +195,19 @@ class RowPlanner {
   }
 
  private:
-  /// Elements of a column that a run takes: of NCHW pixels, whose channels are brought together,
-  /// whole k groups.
-  int64_t unit() const {
-    if (!by_pixel_) return 1;
-    if (has_channel_blocks()) return cache_line;
-    return is_nhwc_ ? group_channels_ : ceil_div(group_channels_, held_) * held_;
-  }
-  /// Whether copies have each cache line of channels apart, so that a tile register's rows follow
-  /// each other: those of pixels with many channels share few sets of L1.
-  bool has_channel_blocks() const {
-    return has_tiles() && copies_ && group_channels_ > cache_line &&
-           group_channels_ % cache_line == 0;
-  }
-  /// Elements from one column to the next.
-  int64_t column_elements() const {
-    if (has_aligned_pixels_) return aligned_bytes(unit());
-    return by_pixel_ && !copies_ ? plan_.geometry.channels : unit();
-  }
-  /// Elements of a pixel in NHWC.
-  int64_t pixel_elements() const { return copies_ ? group_channels_ : plan_.geometry.channels; }
-
-  bool has_tiles() const { return plan_.engine == ProductEngine::tiles; }
-
   bool is_possible() const {
     for (const ConvolutionAxis* axis : {&plan_.rows, &plan_.columns}) {
       if (axis->stride > max_extent || axis->window() > max_extent) return false;
     }
     const int64_t positions = plan_.slices * plan_.rows.kernel * plan_.columns.kernel;
     if (positions > max_offset / group_channels_ || pixel_elements() > max_extent) return false;
-    if (k_steps_of_runs() > max_listed_k_steps) return false;
+    if (k_groups_of_runs() > max_listed_k_steps) return false;
     constexpr int64_t few_bytes = 16;  // for k steps of their own
     if (has_aligned_pixels_ && (unit() < few_bytes || aligned_bytes(unit()) == unit()))
       return false;
     // Where a k group takes few bytes of its run, packed planes have fewer.
     const double growth =
-        static_cast<double>(k_steps_of_runs()) / static_cast<double>(plan_.k_groups * positions);
+        static_cast<double>(k_groups_of_runs()) / static_cast<double>(plan_.k_groups * positions);
     if (!by_pixel_ && growth > target_.tuning().dense.max_run_growth) return false;
     if (copies_) return true;
     if (by_pixel_ != is_nhwc_) return false;
@@ -121,28 +217,6 @@ class RowPlanner {
            std::ranges::all_of(plan_.geometry.axes, reads_only_input);
   }
 
-  /// Whether columns of the filter follow each other in a row without a gap.
-  bool joins_columns() const {
-    if (plan_.columns.kernel > 1 && plan_.columns.dilation != 1) return false;
-    if (has_aligned_pixels_ || has_channel_blocks()) return false;
-    return !by_pixel_ || pixel_elements() == group_channels_;
-  }
-  /// Runs in a row of the filter, and elements of each.
-  int64_t row_runs() const { return joins_columns() ? 1 : plan_.columns.kernel; }
-  int64_t run_elements() const { return plan_.columns.kernel / row_runs() * unit(); }
-  int64_t k_steps_of_runs() const {
-    return planes() * plan_.rows.kernel * row_runs() * ceil_div(run_elements(), held_);
-  }
-  /// Whether k groups are those that packed planes would have.
-  bool has_whole_k_groups() const { return by_pixel_ && group_channels_ % held_ == 0; }
-
-  /// Channels that have planes of their own, and all planes.
-  int64_t plane_channels() const {
-    if (has_channel_blocks()) return group_channels_ / cache_line;
-    return by_pixel_ ? 1 : group_channels_;
-  }
-  int64_t planes() const { return plan_.slices * plane_channels(); }
-
   /// As many rows as stay in L2; of copies, where not even one does, a part of a row.
   bool choose_block() {
     const BlockTuning& tuning = target_.tuning().block;
@@ -150,7 +224,8 @@ class RowPlanner {
     const int64_t max_columns =
         l2_share(target_, tuning.packed_l2_eighths) / rows_.column_bytes / planes();
     plan_.block.columns = even_part(columns, has_tiles() ? max_tile_pixels() : max_block_pixels);
-    rows_.columns = copies_ ? extent_of(plan_.block.columns, plan_.columns) : plan_.columns.input;
+    rows_.columns =
+        copies_ ? input_extent(plan_.block.columns, plan_.columns) : plan_.columns.input;
     const int64_t fitting = outputs_of(max_columns / rows_.columns, plan_.rows);
     plan_.block.rows = rows_of_block(fitting);
     if (copies_ && (fitting == 0 || plan_.block.columns < columns)) {
@@ -158,9 +233,9 @@ class RowPlanner {
           std::min(outputs_of(max_columns / plan_.rows.window(), plan_.columns), max_block_pixels);
       if (part < std::min(tuning.min_columns, columns)) return false;
       plan_.block = {.rows = 1, .columns = even_part(columns, part)};
-      rows_.columns = extent_of(plan_.block.columns, plan_.columns);
+      rows_.columns = input_extent(plan_.block.columns, plan_.columns);
     }
-    rows_.rows = extent_of(plan_.block.rows, plan_.rows);
+    rows_.rows = input_extent(plan_.block.rows, plan_.rows);
     rows_.row_bytes = rows_.columns * rows_.column_bytes;
     return rows_.row_bytes <= max_offset / plan_.rows.window();
   }
@@ -212,96 +287,8 @@ class RowPlanner {
     }
   }
 
-  void list_k_steps() {
-    if (has_tiles()) return list_runs_of_tiles();
-    has_whole_k_groups() ? list_k_groups() : list_runs();
-  }
-
-  int64_t offset_of(int64_t plane, int64_t r, int64_t s) const {
-    return rows_.planes[static_cast<size_t>(plane)] + r * plan_.rows.dilation * rows_.row_bytes +
-           s * plan_.columns.dilation * rows_.column_bytes;
-  }
-
-  /// In the order of packed planes' k steps.
-  void list_k_groups() {
-    for (int64_t slice = 0; slice < plan_.slices; ++slice) {
-      for (int64_t k_group = 0; k_group < plan_.k_groups; ++k_group) {
-        for (int64_t r = 0; r < plan_.rows.kernel; ++r) {
-          for (int64_t s = 0; s < plan_.columns.kernel; ++s) {
-            add_k_step(offset_of(slice, r, s) + k_group * held_ * element_bytes_);
-          }
-        }
-      }
-    }
-  }
-  void add_k_step(int64_t offset) { plan_.k_steps.push_back(static_cast<int32_t>(offset)); }
-
-  void list_runs() {
-    plan_.k_step_weights.reserve(static_cast<size_t>(k_steps_of_runs()));
-    for (int64_t plane = 0; plane < planes(); ++plane) {
-      for (int64_t r = 0; r < plan_.rows.kernel; ++r) {
-        for (int64_t s = 0; s < row_runs(); ++s) list_run(plane, r, s);
-      }
-    }
-  }
-
-  /// The k steps of one run, and which weights they multiply.
-  void list_run(int64_t plane, int64_t r, int64_t s) {
-    for (int64_t first = 0; first < run_elements(); first += held_) {
-      add_k_step(offset_of(plane, r, s) + first * element_bytes_);
-      add_weights(plane, r, s, first, first);
-    }
-  }
-
-  /// The weights of a k group that holds a run's elements from `first` on, without those before
-  /// `begin`.
-  void add_weights(int64_t plane, int64_t r, int64_t s, int64_t first, int64_t begin) {
-    KStepWeights weights = {-1, -1, -1, -1};
-    for (int64_t i = 0; i < std::min(held_, run_elements() - first); ++i) {
-      if (first + i < begin) continue;
-      const int64_t of_column = (first + i) % unit();
-      if (by_pixel_ && of_column >= group_channels_) continue;  // there is none
-      const int64_t channel = plane % plane_channels() * rows_.channels + of_column;
-      const int64_t slice = plane / plane_channels();
-      const int64_t row = (channel * plan_.slices + slice) * plan_.rows.kernel + r;
-      weights[static_cast<size_t>(i)] =
-          static_cast<int32_t>(row * plan_.columns.kernel + s + (first + i) / unit());
-    }
-    plan_.k_step_weights.push_back(weights);
-  }
-
-  /// Runs as equal k steps of whole k groups. The last one of a run overlaps the one before, and
-  /// has no weights for what that has taken. Those of aligned pixels are whole cache lines.
-  void list_runs_of_tiles() {
-    const bool has_whole_lines = has_aligned_pixels_ && run_elements() > cache_line;
-    const int64_t run =
-        has_whole_lines ? column_elements() : ceil_div(run_elements(), held_) * held_;
-    const int64_t step = held_ * even_part(run / held_, DenseTile::max_step_bytes / held_);
-    plan_.tile.step_bytes = static_cast<int>(step);
-    for (int64_t plane = 0; plane < planes(); ++plane) {
-      for (int64_t r = 0; r < plan_.rows.kernel; ++r) {
-        for (int64_t s = 0; s < row_runs(); ++s) {
-          for (int64_t begin = 0; begin < run; begin += step) {
-            const int64_t first = std::min(begin, run - step);
-            add_k_step(offset_of(plane, r, s) + first);
-            for (int64_t i = 0; i < step; i += held_) add_weights(plane, r, s, first + i, begin);
-          }
-        }
-      }
-    }
-  }
-
-  DensePlan plan_;
-  CopiedRows rows_;
   const Target& target_;
   const bool x_is_signed_;
-  const bool copies_;
-  const bool has_aligned_pixels_;
-  const bool is_nhwc_;
-  const bool by_pixel_;  ///< a column is a pixel with all channels of a group
-  const int64_t group_channels_;
-  const int64_t held_;  ///< values that a k group holds
-  const int64_t element_bytes_;
 };
 
 /// Channels of a tile of that many vectors.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of packed planes: stride phases, cache blocks and k steps.
-#include "jit/conv/dense_planning.hpp"
+// Plans of packed input: stride phases, cache blocks and k steps.
+#include "jit/conv/dense_plan.hpp"
 
 namespace castor::jit {
 
@@ -22,7 +22,8 @@ StridePhases phases_by_stride(const ConvolutionAxis& axis) {
   return result;
 }
 
-/// Where taps lie so far apart that what is between them would fill planes: a plane for each tap.
+/// Where taps lie so far apart that what is between them would fill packed input: a plane for each
+/// tap.
 StridePhases phases_by_tap(const ConvolutionAxis& axis) {
   StridePhases result;
   for (int64_t tap = 0; tap < axis.kernel; ++tap) {
@@ -49,21 +50,27 @@ int64_t min_pitch(const ConvolutionAxis& axis, const StridePhases& phases) {
   return pitch;
 }
 
-/// Weights from `first` on, and none behind them.
-KStepWeights adjacent_weights(int64_t first, int64_t count) {
-  KStepWeights weights = {-1, -1, -1, -1};
-  for (int64_t i = 0; i < count; ++i) {
-    weights[static_cast<size_t>(i)] = static_cast<int32_t>(first + i);
-  }
-  return weights;
-}
-
 /// Tiles of the usual two vectors in all blocks of so many rows without dead lanes.
 int64_t tiles_of_blocks(const DensePlan& plan, int64_t rows) {
   const auto tiles = [&](int64_t of) {
     return ceil_div(of * plan.block.columns, int64_t{2} * plan.lanes);
   };
   return plan.rows.output / rows * tiles(rows) + tiles(plan.rows.output % rows);
+}
+
+/// Rows of blocks of about a size; where rows follow each other without dead lanes, of whole tiles
+/// if possible.
+int64_t rows_of_block(const DensePlan& plan, const PackedPlanes& planes, int64_t max_rows) {
+  int64_t best = even_part(plan.rows.output, max_rows);
+  const bool is_dense = planes.pitch == plan.block.columns && !planes.has_aligned_rows;
+  if (!is_dense || !plan.is_pixel_vectorised()) return best;
+  int64_t min = tiles_of_blocks(plan, best);
+  for (int64_t rows = max_rows / 2 + 1; rows <= max_rows; ++rows) {
+    if (tiles_of_blocks(plan, rows) >= min) continue;
+    best = rows;
+    min = tiles_of_blocks(plan, rows);
+  }
+  return best;
 }
 
 class PackedPlanner {
@@ -116,7 +123,10 @@ class PackedPlanner {
   /// Adjacent weights, a k group to each k step.
   void list_weights(int64_t first, int64_t count) {
     for (int64_t i = 0; i < count; i += held_) {
-      plan_.k_step_weights.push_back(adjacent_weights(first + i, std::min(held_, count - i)));
+      KStepWeights& weights = plan_.k_step_weights.emplace_back(KStepWeights{-1, -1, -1, -1});
+      for (int64_t j = i; j < std::min(i + held_, count); ++j) {
+        weights[static_cast<size_t>(j - i)] = static_cast<int32_t>(first + j);
+      }
     }
   }
 
@@ -178,7 +188,7 @@ class PackedPlanner {
     if (fitting >= 1 && columns <= max_pixels) {
       plan_.block = {.rows = 1, .columns = columns};
       const int64_t max_rows = std::min({fitting, plan_.rows.output, max_pixels / columns});
-      plan_.block.rows = rows_of_block(std::min(max_rows, rows_in_l1()));
+      plan_.block.rows = rows_of_block(plan_, planes_, std::min(max_rows, rows_in_l1()));
     } else {
       const int64_t part = std::min(max_k_groups / (1 + more_rows) - more_columns, max_pixels);
       const int64_t max = std::clamp(part, std::min(tuning_.min_columns, columns), columns);
@@ -221,21 +231,6 @@ class PackedPlanner {
     const int64_t rows = fitting(tuning_.packed_l1_eighths) - shifts;
     const int64_t min = std::max(rows_of(tuning_.min_l1_pixels), tuning_.min_l1_shifts * shifts);
     return planes_.has_aligned_rows && rows >= min ? rows : max_block_pixels;
-  }
-
-  /// All blocks of about a size; where rows follow each other without dead lanes, whole tiles if
-  /// possible.
-  int64_t rows_of_block(int64_t max_rows) const {
-    int64_t best = even_part(plan_.rows.output, max_rows);
-    const bool is_dense = planes_.pitch == plan_.block.columns && !planes_.has_aligned_rows;
-    if (!is_dense || !plan_.is_pixel_vectorised()) return best;
-    int64_t min = tiles_of_blocks(plan_, best);
-    for (int64_t rows = max_rows / 2 + 1; rows <= max_rows; ++rows) {
-      if (tiles_of_blocks(plan_, rows) >= min) continue;
-      best = rows;
-      min = tiles_of_blocks(plan_, rows);
-    }
-    return best;
   }
 
   void list_k_steps() {

@@ -45,6 +45,18 @@ struct PlaneAxes {
 /// padded input.
 PlaneAxes plane_axes(const ConvolutionGeometry& geometry);
 
+/// Input positions that adjacent outputs take along an axis, from the first to the last one.
+inline int64_t input_extent(int64_t outputs, const ConvolutionAxis& axis) {
+  return (outputs - 1) * axis.stride + axis.window();
+}
+
+/// Products that are summed for one element of the result.
+inline int64_t products_of_output(const ConvolutionGeometry& geometry) {
+  int64_t products = geometry.group_channels();
+  for (const ConvolutionAxis& axis : geometry.axes) products *= axis.kernel;
+  return products;
+}
+
 /// Whether each output takes the input at its own position, and all of them are taken.
 bool is_pointwise(const ConvolutionAxis& axis);
 

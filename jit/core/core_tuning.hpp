@@ -114,17 +114,18 @@ struct WorkRates {
   double convolution_bytes = 16;  ///< inputs and outputs of a convolution
 };
 
-/// Cycles of tile registers (AMX), measured on Granite Rapids: 1.5 times those of the instructions,
-/// for layers with tiles take twice as long relative to their instructions as those with vectors
-/// (castor-sweep --isa amx).
+/// Cycles of the instructions of tile registers (AMX), measured on Granite Rapids.
 struct TileCosts {
-  double product_row = 1.5;   ///< a product, for each of its rows
-  double min_product = 13.9;  ///< a product at least
-  double load = 12;           ///< a tile from L1
-  double l2_load = 30;        ///< the same from L2
-  double split_load = 74;     ///< the same where all rows cross cache lines
+  double product_row = 1;     ///< a product, for each of its rows
+  double min_product = 9.25;  ///< a product at least
+  double load = 8;            ///< a tile from L1
+  double l2_load = 20;        ///< the same from L2
+  double split_load = 49;     ///< the same where all rows cross cache lines
+  /// Cycles of a K loop for each of these: layers with tiles take longer relative to their
+  /// instructions than those with vectors (castor-sweep --isa amx).
+  double k_loop_factor = 1.5;
   double stored_vectors = 3;  ///< a row of a stored tile, in vectors of other kernels
-  double hidden_share = 0.6;  ///< cycles of products beside which results cost nothing
+  double hidden_share = 0.9;  ///< of the products' cycles, beside which results cost nothing
   /// K steps from which on products without floats of vectors beside them are slow.
   double min_idle_k_steps = 12;
   double calls = 3;  ///< a call of a kernel, which configures tiles, in others' calls

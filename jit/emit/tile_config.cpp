@@ -33,7 +33,7 @@ void emit_leave_tiles(Assembler& code, const TileConfig& config, const Xbyak::Re
   Xbyak::Label none;
   Xbyak::Label done;
   emit_if_same(code, config, kept, done);
-  code.cmp(code.byte[kept], 0);  // the palette
+  code.cmp(code.byte[kept + TileConfig::palette], 0);
   code.je(none, Xbyak::CodeGenerator::T_NEAR);
   code.ldtilecfg(code.ptr[kept]);
   code.jmp(done, Xbyak::CodeGenerator::T_NEAR);

@@ -73,11 +73,25 @@ inline CallOperands operands_of(const ConvolutionStep& step, const CallMemory& m
   return operands;
 }
 
-/// Products that are summed for one element of the result.
-inline int64_t products_of_output(const ConvolutionGeometry& geometry) {
-  int64_t products = geometry.group_channels();
-  for (const ConvolutionAxis& axis : geometry.axes) products *= axis.kernel;
-  return products;
+/// The number that a byte is.
+inline int32_t value_of(std::byte byte, bool is_signed) {
+  return is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
+}
+/// The zero point of the input, which `data` is; 0 where there is none.
+inline int32_t input_zero_point(const ConvolutionOperands& operands, const std::byte* data) {
+  return data == nullptr ? 0 : value_of(*data, operands.x_is_signed);
+}
+/// The zero point of an output channel's weights; the same for `data` and where there is none.
+inline int32_t weight_zero_point(const ConvolutionOperands& operands, const std::byte* data,
+                                 int64_t channel) {
+  if (data == nullptr) return 0;
+  return value_of(data[operands.zero_points_per_channel ? channel : 0], operands.w_is_signed);
+}
+
+/// For profiles: packing all weights of a convolution in a call.
+inline WorkAmount packing_amount(const ConvolutionGeometry& geometry, int64_t packed_i32) {
+  return {.bytes_read = geometry.out_channels * jit::products_of_output(geometry),
+          .bytes_written = 4 * packed_i32};
 }
 
 /// Shares out `parts` to at most `max` tasks: each calls run.run(begin, end, scratch) once,

@@ -37,8 +37,7 @@ jit::WindowSums window_sums_of(const jit::DensePlan& plan, const ConvolutionOper
   if (operands.w_zero_point < 0 && !is_shifted) return jit::WindowSums::none;
   // Words hold no negative sums, which those of signed bytes are.
   if (!takes_u8_by_i8(plan.engine) && operands.x_is_signed) return jit::WindowSums::dwords;
-  const int64_t max =
-      255 * plan.geometry.group_channels() * plan.slices * plan.rows.kernel * plan.columns.kernel;
+  const int64_t max = 255 * jit::products_of_output(plan.geometry);
   return max < jit::end_of_word_sums ? jit::WindowSums::words : jit::WindowSums::dwords;
 }
 
@@ -239,13 +238,10 @@ class DenseBinder {
 
 void set_weight_zero_points(const BoundDense& bound, const std::byte* zero_points,
                             std::span<int32_t> to) {
-  const bool is_signed = bound.operands.w_is_signed;
-  const int32_t shift = takes_u8_by_i8(bound.plan.engine) && !is_signed ? 128 : 0;
+  const bool is_shifted = takes_u8_by_i8(bound.plan.engine) && !bound.operands.w_is_signed;
+  const int32_t shift = is_shifted ? 128 : 0;
   for (size_t m = 0; m < to.size(); ++m) {
-    to[m] = -shift;
-    if (zero_points == nullptr) continue;
-    const std::byte byte = zero_points[bound.operands.zero_points_per_channel ? m : 0];
-    to[m] += is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
+    to[m] = weight_zero_point(bound.operands, zero_points, static_cast<int64_t>(m)) - shift;
   }
 }
 

@@ -16,7 +16,6 @@
 #include "runtime/conv/convolution_step.hpp"
 #include "runtime/conv/pack_input.hpp"
 #include "runtime/conv/pack_weights.hpp"
-#include "runtime/conv/tile_scope.hpp"
 #include "runtime/memory/weight_store.hpp"
 
 namespace castor::detail {
@@ -51,10 +50,22 @@ struct BlockTables {
   /// Of packed input; empty where kernels subtract none.
   std::vector<jit::ConvStore> window_sums;
   /// With tile registers: their configuration in most calls of kernels.
-  std::optional<TileScope::Configuration> configuration;
+  std::optional<jit::TileConfig> configuration;
 
   /// The pixels of some tiles, which are numbered through all runs.
-  PixelRange pixels_of(const PixelTiles& tiles) const;
+  PixelRange pixels_of(const PixelTiles& of) const;
+  /// Calls visit(run, tiles of the run) for each run that has some of these tiles.
+  template <class Visit>
+  void for_each_run(const PixelTiles& of, Visit visit) const {
+    int64_t before = 0;  // tiles of the runs before
+    for (const BoundTiles& each : tiles) {
+      const int64_t count = each.run.count;
+      const PixelTiles here = {std::clamp<int64_t>(of.begin - before, 0, count),
+                               std::clamp<int64_t>(of.end - before, 0, count)};
+      before += count;
+      if (here.count() > 0) visit(each, here);
+    }
+  }
 };
 
 /// Parts of a call's scratch, as offsets in bytes.
@@ -130,7 +141,7 @@ struct ShareStart {
   int64_t pixel_tile = 0;  ///< of that channel tile
 };
 
-/// Places of blocks, and of where one task's work ends and another's begins.
+/// Where blocks are, and where one task's work ends and another's begins.
 class DenseBlocks {
  public:
   explicit DenseBlocks(const BoundDense& bound);

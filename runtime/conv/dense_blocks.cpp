@@ -48,17 +48,11 @@ PixelRange BoundTiles::pixels_of(const PixelTiles& tiles) const {
 PixelRange BlockTables::pixels_of(const PixelTiles& of) const {
   if (of.count() == pixel_tiles) return {0, block.pixels()};
   PixelRange pixels;
-  int64_t before = 0;  // tiles of the runs before
-  for (const BoundTiles& each : tiles) {
-    const int64_t count = each.run.count;
-    const PixelTiles here = {std::clamp<int64_t>(of.begin - before, 0, count),
-                             std::clamp<int64_t>(of.end - before, 0, count)};
-    before += count;
-    if (here.count() == 0) continue;
-    const PixelRange of_run = each.pixels_of(here);
+  for_each_run(of, [&](const BoundTiles& run, const PixelTiles& here) {
+    const PixelRange of_run = run.pixels_of(here);
     if (pixels.begin == pixels.end) pixels.begin = of_run.begin;
     pixels.end = of_run.end;
-  }
+  });
   return pixels;
 }
 

@@ -64,8 +64,7 @@ void CallWeights::set_arguments(int64_t group, int64_t tile, std::byte* scratch,
 void CallWeights::set_starts(int64_t first, std::span<const int32_t> sums, int32_t* starts) const {
   const ConvolutionGeometry& geometry = convolution_.plan.geometry;
   const int32_t* zeros = zero_points() + first;
-  int64_t taps = geometry.group_channels();
-  for (const ConvolutionAxis& axis : geometry.axes) taps *= axis.kernel;
+  const auto products = static_cast<uint32_t>(jit::products_of_output(geometry));
   const jit::ProductEngine engine = convolution_.plan.engine;
   const bool has_sign_flip = takes_u8_by_i8(engine) && convolution_.operands.x_is_signed;
   const auto a = static_cast<uint32_t>(operands_.x_zero_point + (has_sign_flip ? 128 : 0));
@@ -73,7 +72,7 @@ void CallWeights::set_starts(int64_t first, std::span<const int32_t> sums, int32
   const bool bytes = multiplies_bytes(engine);
   for (size_t m = 0; m < sums.size(); ++m) {
     const auto b = static_cast<uint32_t>(has_pairs ? jit::zero_point_of_words(zeros[m]) : zeros[m]);
-    const uint32_t start = static_cast<uint32_t>(taps) * a * b - a * static_cast<uint32_t>(sums[m]);
+    const uint32_t start = products * a * b - a * static_cast<uint32_t>(sums[m]);
     starts[first + static_cast<int64_t>(m)] = bytes ? static_cast<int32_t>(start) : 0;
   }
 }
@@ -89,8 +88,8 @@ class RowSummer {
       : plan_(plan),
         block_(block),
         is_signed_(plan.tile.x_is_signed || plan.engine == jit::ProductEngine::i8_u8_dot),
-        rows_(input_extent(block.rows, plan.rows)),
-        columns_(input_extent(block.columns, plan.columns)),
+        rows_(jit::input_extent(block.rows, plan.rows)),
+        columns_(jit::input_extent(block.columns, plan.columns)),
         at_(work),
         window_rows_(work + rows_ * columns_) {}
 
@@ -113,8 +112,7 @@ class RowSummer {
     if (elements <= max_single) {
       for (const std::byte* element = from; element < from + elements; ++element) {
         for (int64_t i = 0; i < columns_; ++i) {
-          const std::byte byte = element[i * step];
-          to[i] += is_signed_ ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
+          to[i] += value_of(element[i * step], is_signed_);
         }
       }
       return;
@@ -260,8 +258,8 @@ class BlockSummer {
 }  // namespace
 
 int64_t window_sum_work(const jit::DensePlan& plan) {
-  return (input_extent(plan.block.rows, plan.rows) + 1) *
-         input_extent(plan.block.columns, plan.columns);
+  return (jit::input_extent(plan.block.rows, plan.rows) + 1) *
+         jit::input_extent(plan.block.columns, plan.columns);
 }
 
 void sum_block(const BoundDense& convolution, const PackedBlock& block, const PixelTiles& tiles) {

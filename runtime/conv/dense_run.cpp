@@ -17,29 +17,21 @@ struct DenseCall {
       : bound(bound_convolution),
         operands(operands_of(step, memory)),
         weights(bound,
-                {operands[1], data_of(bound.operands.w_zero_point, operands), input_zero_point()},
+                {operands[1], data_of(bound.operands.w_zero_point, operands), x_zero_point()},
                 memory.scratch + scratch),
         output(bound.plan.geometry, step, memory),
         profile(memory.profile),
         nest(step.nest) {
     const WorkTimer timer(profile, nest, Work::pack_weights);
     weights.prepare();
-    if (bound.packed.empty() && !bound.packs_by_tile)
-      timer.done([this] { return packed_weights(); });
+    if (!bound.packed.empty() || bound.packs_by_tile) return;
+    timer.done([&] {
+      return packing_amount(bound.plan.geometry, static_cast<int64_t>(packed_k_groups(bound.plan)));
+    });
   }
 
-  /// All weights, packed in the call.
-  WorkAmount packed_weights() const {
-    const ConvolutionGeometry& geometry = bound.plan.geometry;
-    const int64_t width = geometry.groups * bound.plan.packed_group_width();
-    return {.bytes_read = geometry.out_channels * products_of_output(geometry),
-            .bytes_written = 4 * width * bound.plan.weight_k_groups()};
-  }
-
-  int32_t input_zero_point() const {
-    const std::byte* zero = data_of(bound.operands.x_zero_point, operands);
-    if (zero == nullptr) return 0;
-    return bound.operands.x_is_signed ? static_cast<int8_t>(*zero) : static_cast<uint8_t>(*zero);
+  int32_t x_zero_point() const {
+    return input_zero_point(bound.operands, data_of(bound.operands.x_zero_point, operands));
   }
 
   const BoundDense& bound;
@@ -66,15 +58,9 @@ class BlockRun {
       run_pixel_tiles(tile, block_.tables.tiles.front(), of_input, *bound_.input_code);
     }
     const bool is_last = tile + 1 == plan_.channel_tiles;
-    int64_t before = 0;  // tiles of the runs before
-    for (const BoundTiles& of : block_.tables.tiles) {
-      const int64_t count = of.run.count;
-      const PixelTiles here = {std::clamp<int64_t>(tiles.begin - before, 0, count),
-                               std::clamp<int64_t>(tiles.end - before, 0, count)};
-      before += count;
-      if (here.count() == 0) continue;
+    block_.tables.for_each_run(tiles, [&](const BoundTiles& of, const PixelTiles& here) {
       run_pixel_tiles(tile, of, here, is_last ? *of.last_code : *of.code);
-    }
+    });
   }
 
   /// Outputs of channel tiles that lie channel by channel go where they lie pixel by pixel.
@@ -107,7 +93,7 @@ class BlockRun {
     call_.weights.prepare_tile(block_.place.group, tile, block_.scratch);
     timer.done_within_block([&] {
       const int64_t channels = first_channel(tile + 1) - first_channel(tile);
-      return WorkAmount{.bytes_read = channels * products_of_output(plan_.geometry),
+      return WorkAmount{.bytes_read = channels * jit::products_of_output(plan_.geometry),
                         .bytes_written = 4 * tile_k_groups(plan_)};
     });
   }
@@ -271,7 +257,7 @@ class DenseRun {
     const WorkTimer timer(call_.profile, call_.nest, Work::block);
     const BlockRun run(call_, block);
     const auto& configuration = part.tables->configuration;
-    const TileScope scope(configuration && first < last ? &*configuration : nullptr);
+    const jit::TileScope scope(configuration && first < last ? &*configuration : nullptr);
     for (int64_t tile = first; tile <= last; ++tile) {
       run.run_tile(tile, tiles_of(tile), tile == first ? taken_from_input : 0);
     }
@@ -295,14 +281,14 @@ class DenseRun {
     const int64_t weights = 4 * plan_.weight_k_groups() * plan_.packed_width(plan_.tile.channels);
     return {.bytes_read = source_bytes_of(inner) + channel_tiles * weights,
             .bytes_written = outputs * call_.output.kernel_result_bits(bound_.applies_epilogue) / 8,
-            .products = outputs * products_of_output(plan_.geometry)};
+            .products = outputs * jit::products_of_output(plan_.geometry)};
   }
   /// Input elements that a part of a block takes, padding left out as far as an axis has it all.
   int64_t inputs_of(const BlockPlace& inner) const {
     const jit::CacheBlock& block = inner.block;
     return plan_.slices * plan_.geometry.group_channels() *
-           std::min(input_extent(block.rows, plan_.rows), plan_.rows.input) *
-           std::min(input_extent(block.columns, plan_.columns), plan_.columns.input);
+           std::min(jit::input_extent(block.rows, plan_.rows), plan_.rows.input) *
+           std::min(jit::input_extent(block.columns, plan_.columns), plan_.columns.input);
   }
   /// Bytes of the source of a part of a block: where it is packed, that part of a whole block's.
   int64_t source_bytes_of(const BlockPlace& inner) const {
@@ -331,8 +317,7 @@ class DenseRun {
   /// The source of a block, of which the inner part is packed but for its first pixels.
   const std::byte* source_of(const BlockPlace& place, const BlockPlace& inner, std::byte* scratch,
                              RowVectors& vectors, int64_t packed_pixels) const {
-    const PlaneInput input = {call_.operands[0], bound_.operands.x_is_signed,
-                              call_.input_zero_point()};
+    const PlaneInput input = {call_.operands[0], bound_.operands.x_is_signed, call_.x_zero_point()};
     if (std::holds_alternative<jit::DirectInput>(plan_.source)) {
       return input_of(plan_, input, place);
     }

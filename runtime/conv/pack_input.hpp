@@ -27,6 +27,44 @@ struct BlockPlace {
   jit::CacheBlock block;
 };
 
+/// The input of one block.
+class InputBlock {
+ public:
+  InputBlock(const jit::DensePlan& plan, const PlaneInput& input, const BlockPlace& place)
+      : plan_(plan), input_(input), place_(place) {
+    const ConvolutionGeometry& geometry = plan.geometry;
+    const bool nhwc = geometry.layout == ConvolutionLayout::nhwc;
+    for (const ConvolutionAxis& axis : geometry.axes) pixels_ *= axis.input;
+    channel_step_ = nhwc ? 1 : pixels_;
+    pixel_step_ = nhwc ? geometry.channels : 1;
+    group_ = input.x + place.image * geometry.channels * pixels_ +
+             place.group * geometry.group_channels() * channel_step_;
+    sign_flip_ = input.is_signed && !keeps_signs(plan.engine) ? 0x80 : 0;
+    if (!has_pairs()) pad_ = static_cast<uint8_t>(input.zero_point + sign_flip_);
+    end_ = input.x + geometry.batch * geometry.channels * pixels_;
+  }
+
+  const std::byte* at(int64_t channel, int64_t pixel) const {
+    return group_ + channel * channel_step_ + pixel * pixel_step_;
+  }
+
+ protected:
+  bool has_pairs() const { return plan_.engine == jit::ProductEngine::i16_pairs; }
+  const jit::DensePlan& plan_;
+  const PlaneInput& input_;
+  const BlockPlace& place_;
+  int64_t pixels_ = 1;        ///< of an image
+  int64_t channel_step_ = 0;  ///< bytes
+  int64_t pixel_step_ = 0;
+  const std::byte* group_ = nullptr;  ///< its first channel at the image's first pixel
+  const std::byte* end_ = nullptr;    ///< after the whole batch
+  uint8_t sign_flip_ = 0;             ///< xor of 8-bit elements
+  uint8_t pad_ = 0;  ///< padding as packed, of 8-bit elements; i16 pairs have zeros
+};
+
+/// Copies a block's rows with their padding, as kernels read them.
+void copy_rows(const InputBlock& in, std::byte* to);
+
 /// The vectors of the row that was packed last, which other rows and blocks may have as well.
 struct RowVectors {
   static constexpr int64_t max_count = 256;
@@ -54,10 +92,5 @@ void pack_input(const jit::DensePlan& plan, const KernelCode<jit::PackInput>* co
 /// Where a block begins in the input itself.
 const std::byte* input_of(const jit::DensePlan& plan, const PlaneInput& input,
                           const BlockPlace& place);
-
-/// Input positions that adjacent outputs take along an axis, from the first to the last one.
-inline int64_t input_extent(int64_t outputs, const ConvolutionAxis& axis) {
-  return (outputs - 1) * axis.stride + axis.window();
-}
 
 }  // namespace castor::detail

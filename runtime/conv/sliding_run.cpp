@@ -40,6 +40,15 @@ std::span<const Range> ranges_of(const SlidingPiece& piece, const std::vector<Ra
           std::ranges::lower_bound(all, piece.row_end, {}, &Range::row)};
 }
 
+/// Where all slices are in the padding, results are 0.
+void clear(const OutputPiece& piece, const PieceMemory& to) {
+  for (int64_t channel = 0; channel < piece.channels; ++channel) {
+    for (int64_t pixel = 0; pixel < piece.pixels; ++pixel) {
+      to.data[channel * to.channel_step + pixel * to.pixel_step] = 0;
+    }
+  }
+}
+
 /// One call, which has what all tasks read: operands, output, packed weights and how the output is
 /// divided into pieces.
 template <class Plan>
@@ -69,7 +78,11 @@ class SlidingRun {
     }
     const WorkTimer timer(profile_, nest_, Work::pack_weights);
     prepare(memory.scratch + scratch);
-    if (bound.packed.empty()) timer.done([this] { return packed_weights(); });
+    if (bound.packed.empty()) {
+      timer.done([&] {
+        return packing_amount(plan_.geometry, static_cast<int64_t>(bound.packed_lanes()));
+      });
+    }
     choose_pieces(tasks);
   }
 
@@ -104,11 +117,6 @@ class SlidingRun {
                  Arguments& arguments) const;
 
   // For profiles:
-  WorkAmount packed_weights() const {
-    const ConvolutionGeometry& geometry = plan_.geometry;
-    return {.bytes_read = geometry.out_channels * products_of_output(geometry),
-            .bytes_written = static_cast<int64_t>(4 * bound_.packed_lanes())};
-  }
   /// Input, padding left out as far as an axis has it all, and weights; and results.
   WorkAmount amount_of(const SlidingPiece& piece) const {
     const ConvolutionGeometry& geometry = plan_.geometry;
@@ -118,14 +126,13 @@ class SlidingRun {
     const int64_t inputs =
         plan_.slices *
         ceil_div(channels * geometry.group_channels(), geometry.group_out_channels()) *
-        std::min((rows - 1) * plan_.rows.stride + plan_.rows.window(), plan_.rows.input) *
-        std::min((columns - 1) * plan_.columns.stride + plan_.columns.window(),
-                 plan_.columns.input);
+        std::min(jit::input_extent(rows, plan_.rows), plan_.rows.input) *
+        std::min(jit::input_extent(columns, plan_.columns), plan_.columns.input);
     const int64_t outputs = channels * rows * columns;
     return {
         .bytes_read = inputs + 4 * plan_.slices * (piece.panel_end - piece.panel) * panel_lanes_,
         .bytes_written = outputs * output_.kernel_result_bits(bound_.applies_epilogue) / 8,
-        .products = outputs * products_of_output(geometry)};
+        .products = outputs * jit::products_of_output(geometry)};
   }
 
   int64_t row_pieces() const { return ceil_div(plan_.rows.output, piece_rows_); }
@@ -223,15 +230,6 @@ class SlidingRun {
     set_starts(operands, products_, data_of(operands.x_zero_point, operands_),
                {panels.sums, bound_.sums()}, starts);
     starts_ = starts;
-  }
-
-  /// Where all slices are in the padding, results are 0.
-  static void clear(const OutputPiece& piece, const PieceMemory& to) {
-    for (int64_t channel = 0; channel < piece.channels; ++channel) {
-      for (int64_t pixel = 0; pixel < piece.pixels; ++pixel) {
-        to.data[channel * to.channel_step + pixel * to.pixel_step] = 0;
-      }
-    }
   }
 
   const Bound& bound_;

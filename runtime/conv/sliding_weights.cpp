@@ -10,17 +10,6 @@ namespace castor::detail {
 
 namespace {
 
-int32_t number_of(std::byte byte, bool is_signed) {
-  return is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
-}
-
-/// Of an output channel's weights.
-int32_t zero_point_of(const ConvolutionOperands& operands, const WeightData& from, int64_t m) {
-  if (from.zero_points == nullptr) return 0;
-  return number_of(from.zero_points[operands.zero_points_per_channel ? m : 0],
-                   operands.w_is_signed);
-}
-
 /// The least and the largest weight.
 std::pair<int32_t, int32_t> range_of(const std::byte* weights, int64_t count, bool is_signed) {
   const uint8_t flip = is_signed ? 0x80 : 0;  // keeps the order
@@ -73,7 +62,7 @@ class ChannelPacker {
   /// `to` is the channel's lane of the first weights. Returns the sum of the weights less their
   /// zero point.
   int32_t pack(int64_t slice, int64_t m, int32_t* to) const {
-    const int32_t zero_point = zero_point_of(operands_, from_, m);
+    const int32_t zero_point = weight_zero_point(operands_, from_.zero_points, m);
     // What is subtracted here; the rest is left to window sums.
     int32_t subtracted = zero_point;
     if (products_.subtracts_window_sums) {
@@ -88,7 +77,7 @@ class ChannelPacker {
       sum += pack_row(first, subtracted, to);
       if (splits_last_) {
         const std::byte last = from_.weights[first + columns - 1];
-        to[-lanes_] = split(number_of(last, operands_.w_is_signed) - zero_point);
+        to[-lanes_] = split(value_of(last, operands_.w_is_signed) - zero_point);
       }
     }
     if (!plan_.spec.has_pairs()) {
@@ -142,7 +131,7 @@ class ChannelPacker {
     const auto weight = [&](int i) {
       if ((mask >> (8 * i) & 1) == 0) return uint32_t{0};
       const auto byte = static_cast<std::byte>(bytes >> (8 * i));
-      return static_cast<uint32_t>(number_of(byte, operands_.w_is_signed) - subtracted) & 0xffff;
+      return static_cast<uint32_t>(value_of(byte, operands_.w_is_signed) - subtracted) & 0xffff;
     };
     const int parts = plan_.spec.weight_parts();
     for (int part = 0; part < parts; ++part, to += lanes_) {
@@ -227,8 +216,7 @@ SlidingProducts products_of(const ConvolutionGeometry& geometry,
       (operands.w_is_signed && from.zero_points == nullptr)) {
     return {};
   }
-  int64_t in_channel = geometry.group_channels();
-  for (const ConvolutionAxis& axis : geometry.axes) in_channel *= axis.kernel;
+  const int64_t in_channel = jit::products_of_output(geometry);
   const bool differ = from.zero_points != nullptr && operands.zero_points_per_channel;
   const int64_t count = differ ? geometry.out_channels : 1;  // of zero points
   const int64_t weights = differ ? in_channel : in_channel * geometry.out_channels;  // of each
@@ -237,7 +225,7 @@ SlidingProducts products_of(const ConvolutionGeometry& geometry,
   for (int64_t m = 0; m < count; ++m) {
     const auto [least, largest] =
         range_of(from.weights + m * weights, weights, operands.w_is_signed);
-    const int32_t zero_point = zero_point_of(operands, from, m);
+    const int32_t zero_point = weight_zero_point(operands, from.zero_points, m);
     min = std::min(min, least - zero_point);
     max = std::max(max, largest - zero_point);
   }
@@ -273,9 +261,8 @@ void pack_weights(const BoundSliding<Plan>& bound, const SlidingProducts& produc
 
 void set_starts(const ConvolutionOperands& operands, const SlidingProducts& products,
                 const std::byte* x_zero_point, std::span<const int32_t> sums, int32_t* starts) {
-  const bool is_signed = operands.x_is_signed;
-  const int32_t zero = x_zero_point == nullptr ? 0 : number_of(*x_zero_point, is_signed);
-  const int32_t flip = is_signed && !products.signed_input ? 128 : 0;
+  const int32_t zero = input_zero_point(operands, x_zero_point);
+  const int32_t flip = operands.x_is_signed && !products.signed_input ? 128 : 0;
   const auto multiplied = static_cast<uint32_t>(zero + flip);
   std::ranges::transform(sums, starts, [&](int32_t sum) {
     return static_cast<int32_t>(0 - multiplied * static_cast<uint32_t>(sum));

@@ -6,8 +6,8 @@
 
 #include <string_view>
 
-#include "jit/emit/tile_config.hpp"
 #include "jit/target.hpp"
+#include "jit/tile_config.hpp"
 #include "tools/limits/measure.hpp"
 
 namespace castor::limits {

@@ -10,7 +10,6 @@
 #include "jit/conv/dense/coroutine.hpp"
 #include "jit/conv/dense/tile_spec.hpp"
 #include "jit/emit/assembler.hpp"
-#include "jit/emit/tile_config.hpp"
 
 namespace castor::jit::dense {
 
@@ -45,11 +44,8 @@ inline const Reg64 first_values(Operand::R14);
 inline const Reg64 no_step(Operand::R15);
 inline const Reg64 input_step(Operand::RCX);  ///< in the loop and the peeled k steps
 inline const Reg64 input_steps_3(Operand::RDX);
-inline const Reg64 stage(Operand::RCX);  ///< counts bytes of the staging buffer
+inline const Reg64 staged(Operand::RCX);  ///< counts bytes of the staging buffer
 }  // namespace reg
-
-/// The configuration of tile registers that a register tile is made of.
-TileConfig config_of(const DenseTile& tile);
 
 /// Some rows of a register tile.
 struct TileRows {
@@ -77,12 +73,10 @@ class KLoopEmitter {
   /// compensation and by what `emit_end` emits. All rows are one group where none are peeled.
   void emit_row_groups(const std::function<void(const TileRows&)>& emit_end);
 
-  // With tile registers (tile_loop.cpp):
-  TileConfig tile_config() const { return config_of(tile_); }
+  // With tile registers (tile_registers.cpp):
   /// All tiles. `emit_output` puts to row_output where a tile's accumulators are stored, row by row
   /// at a distance of `output_step`; then `results_` goes on with them, if there is anything to do.
-  void emit_tiles(const Reg64& output_step, const std::function<void()>& emit_output,
-                  bool has_epilogue);
+  void emit_tiles(const Reg64& output_step, const std::function<void()>& emit_output);
 
   Xmm sum(int row, int vector) const { return reg(row * vectors_ + vector); }
   Xmm vector(int index) const { return reg(summed_rows() * vectors_ + index); }

@@ -27,6 +27,7 @@
 #include "jit/emit/emit_options.hpp"
 #include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
+#include "jit/tile_config.hpp"
 
 namespace castor::jit {
 
@@ -105,7 +106,7 @@ struct DenseTile {
   /// L1.
   bool streams_weights = false;
   /// Whether multiplications in vector registers stand beside products that have no others there:
-  /// of many k steps.
+  /// of many k steps; not with an epilogue.
   bool has_idle_products = false;
 
   bool has_tiles() const { return engine == ProductEngine::tiles; }
@@ -152,9 +153,9 @@ struct DenseTile {
   }
 };
 
-/// With tile registers: the operand of ldtilecfg that the tile's kernel works with. A caller that
-/// loads it first saves each call from loading it.
-std::array<uint8_t, 64> tile_configuration(const DenseTile& tile);
+/// With tile registers: the configuration that the tile's kernel works with. A caller that loads it
+/// first saves each call from loading it.
+TileConfig tile_configuration(const DenseTile& tile);
 
 /// Whether the target has the tile's engine and registers for its accumulators and operands, and
 /// what is transposed is at most one vector of pixels, but for tile registers, whose rows

@@ -225,12 +225,102 @@ class PackInputEmitter {
   }
 
  private:
-  void emit_entry();
-  void emit_rows();
-  void emit_vectors();
-  void emit_vector();
-  void emit_columns();
-  void emit_exit();
+  void emit_entry() {
+    const Section entry = code_.section(CodeSection::entry);
+    code_.push_all(saved_registers);
+    if (is_im2col()) {
+      code_.mov(reg::filter_rows, at(offsetof(PackInputArguments, filter_rows)));
+      code_.mov(reg::plane_step, at(offsetof(PackInputArguments, plane_step)));
+    } else {
+      const std::array channels = {reg::second, reg::third, reg::fourth};
+      for (size_t i = 0; i < channels.size(); ++i) {
+        code_.mov(channels[i], at(offsetof(PackInputArguments, channels) + 8 * i));
+      }
+    }
+    code_.mov(reg::k_group_source, at(offsetof(PackInputArguments, source)));
+    code_.add(reg::k_group_source, at(offsetof(PackInputArguments, first_column)));
+    code_.mov(reg::plane, at(offsetof(PackInputArguments, planes)));
+    if (!is_im2col()) code_.mov(reg::k_groups, at(offsetof(PackInputArguments, k_groups)));
+    const Section constants = code_.section(CodeSection::constants);
+    code_.vpbroadcastd(flips, code_.dword[reg::arguments + offsetof(PackInputArguments, flips)]);
+    code_.vpbroadcastd(padding,
+                       code_.dword[reg::arguments + offsetof(PackInputArguments, padding)]);
+    switch (spec_.layout) {
+      case PackedLayout::nchw4c: return channels_.emit_entry();
+      case PackedLayout::im2col: return taps_.emit_entry();
+      case PackedLayout::columns4: break;
+    }
+    code_.vmovdqu32(order, code_.constant(vector_constant<uint8_t>(512, [&](int i) {
+      return i / elements * spec_.column_stride + i % elements;
+    })));
+  }
+
+  void emit_rows() {
+    const Section rows = code_.section(CodeSection::row_loop);
+    Xbyak::Label next;
+    code_.mov(reg::row_source, reg::k_group_source);
+    code_.mov(reg::row, reg::plane);
+    code_.mov(reg::rows, at(offsetof(PackInputArguments, rows)));
+    code_.L(next);
+    emit_vectors();
+    code_.add(reg::row_source, at(offsetof(PackInputArguments, source_row_step)));
+    code_.add(reg::row, at(offsetof(PackInputArguments, row_step)));
+    code_.dec(reg::rows);
+    code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+  }
+
+  void emit_vectors() {
+    const Section vectors = code_.section(CodeSection::vector_loop);
+    Xbyak::Label next;
+    code_.mov(reg::vector, at(offsetof(PackInputArguments, vectors)));
+    code_.mov(reg::vectors, at(offsetof(PackInputArguments, vector_count)));
+    code_.mov(reg::source, reg::row_source);
+    code_.mov(reg::destination, reg::row);
+    code_.align_to(32);
+    code_.L(next);
+    const uint32_t begin = code_.position();
+    emit_vector();
+    code_.add(reg::source, static_cast<uint32_t>(spec_.vector_step()));
+    code_.add(reg::destination, vector_bytes);
+    code_.add(reg::vector, sizeof(PackedVector));
+    code_.dec(reg::vectors);
+    code_.jnz(next);
+    const int groups = is_im2col() ? (spec_.taps() + elements - 1) / elements : 1;
+    const int64_t bytes = int64_t{groups} * vector_bytes;
+    code_.note_loop({.begin = begin,
+                     .elements = bytes,
+                     .load_bytes = is_im2col() ? int64_t{spec_.filter_rows} * vector_bytes : bytes,
+                     .store_bytes = bytes,
+                     .name = "vectors"});
+  }
+
+  void emit_vector() {
+    code_.kmovq(present, of_vector(code_, offsetof(PackedVector, bytes)));
+    code_.kmovw(stored, of_vector(code_, offsetof(PackedVector, lanes)));
+    switch (spec_.layout) {
+      case PackedLayout::nchw4c: channels_.emit(); break;
+      case PackedLayout::columns4:
+        emit_load(code_, k_groups, reg::source);
+        emit_columns();
+        break;
+      case PackedLayout::im2col: return taps_.emit();
+    }
+    const Section stores = code_.section(CodeSection::stores);
+    code_.vpxord(k_groups, k_groups, flips);
+    code_.vmovdqu32(code_.ptr[reg::destination] | stored, k_groups);
+  }
+
+  void emit_columns() {
+    const Section interleave = code_.section(CodeSection::interleave);
+    code_.vpermb(k_groups, order, k_groups);
+  }
+
+  void emit_exit() {
+    const Section exit = code_.section(CodeSection::exit);
+    code_.vzeroupper();
+    code_.pop_all(saved_registers);
+    code_.emit_return();
+  }
 
   bool is_im2col() const { return spec_.layout == PackedLayout::im2col; }
   Xbyak::Address at(size_t offset) { return argument(code_, offset); }
@@ -240,102 +330,6 @@ class PackInputEmitter {
   ChannelGather channels_;
   TapGather taps_;
 };
-
-void PackInputEmitter::emit_entry() {
-  const Section entry = code_.section(CodeSection::entry);
-  code_.push_all(saved_registers);
-  if (is_im2col()) {
-    code_.mov(reg::filter_rows, at(offsetof(PackInputArguments, filter_rows)));
-    code_.mov(reg::plane_step, at(offsetof(PackInputArguments, plane_step)));
-  } else {
-    const std::array channels = {reg::second, reg::third, reg::fourth};
-    for (size_t i = 0; i < channels.size(); ++i) {
-      code_.mov(channels[i], at(offsetof(PackInputArguments, channels) + 8 * i));
-    }
-  }
-  code_.mov(reg::k_group_source, at(offsetof(PackInputArguments, source)));
-  code_.add(reg::k_group_source, at(offsetof(PackInputArguments, first_column)));
-  code_.mov(reg::plane, at(offsetof(PackInputArguments, planes)));
-  if (!is_im2col()) code_.mov(reg::k_groups, at(offsetof(PackInputArguments, k_groups)));
-  const Section constants = code_.section(CodeSection::constants);
-  code_.vpbroadcastd(flips, code_.dword[reg::arguments + offsetof(PackInputArguments, flips)]);
-  code_.vpbroadcastd(padding, code_.dword[reg::arguments + offsetof(PackInputArguments, padding)]);
-  switch (spec_.layout) {
-    case PackedLayout::nchw4c: return channels_.emit_entry();
-    case PackedLayout::im2col: return taps_.emit_entry();
-    case PackedLayout::columns4: break;
-  }
-  code_.vmovdqu32(order, code_.constant(vector_constant<uint8_t>(512, [&](int i) {
-    return i / elements * spec_.column_stride + i % elements;
-  })));
-}
-
-void PackInputEmitter::emit_exit() {
-  const Section exit = code_.section(CodeSection::exit);
-  code_.vzeroupper();
-  code_.pop_all(saved_registers);
-  code_.emit_return();
-}
-
-void PackInputEmitter::emit_rows() {
-  const Section rows = code_.section(CodeSection::row_loop);
-  Xbyak::Label next;
-  code_.mov(reg::row_source, reg::k_group_source);
-  code_.mov(reg::row, reg::plane);
-  code_.mov(reg::rows, at(offsetof(PackInputArguments, rows)));
-  code_.L(next);
-  emit_vectors();
-  code_.add(reg::row_source, at(offsetof(PackInputArguments, source_row_step)));
-  code_.add(reg::row, at(offsetof(PackInputArguments, row_step)));
-  code_.dec(reg::rows);
-  code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
-}
-
-void PackInputEmitter::emit_vectors() {
-  const Section vectors = code_.section(CodeSection::vector_loop);
-  Xbyak::Label next;
-  code_.mov(reg::vector, at(offsetof(PackInputArguments, vectors)));
-  code_.mov(reg::vectors, at(offsetof(PackInputArguments, vector_count)));
-  code_.mov(reg::source, reg::row_source);
-  code_.mov(reg::destination, reg::row);
-  code_.align_to(32);
-  code_.L(next);
-  const uint32_t begin = code_.position();
-  emit_vector();
-  code_.add(reg::source, static_cast<uint32_t>(spec_.vector_step()));
-  code_.add(reg::destination, vector_bytes);
-  code_.add(reg::vector, sizeof(PackedVector));
-  code_.dec(reg::vectors);
-  code_.jnz(next);
-  const int groups = is_im2col() ? (spec_.taps() + elements - 1) / elements : 1;
-  const int64_t bytes = int64_t{groups} * vector_bytes;
-  code_.note_loop({.begin = begin,
-                   .elements = bytes,
-                   .load_bytes = is_im2col() ? int64_t{spec_.filter_rows} * vector_bytes : bytes,
-                   .store_bytes = bytes,
-                   .name = "vectors"});
-}
-
-void PackInputEmitter::emit_vector() {
-  code_.kmovq(present, of_vector(code_, offsetof(PackedVector, bytes)));
-  code_.kmovw(stored, of_vector(code_, offsetof(PackedVector, lanes)));
-  switch (spec_.layout) {
-    case PackedLayout::nchw4c: channels_.emit(); break;
-    case PackedLayout::columns4:
-      emit_load(code_, k_groups, reg::source);
-      emit_columns();
-      break;
-    case PackedLayout::im2col: return taps_.emit();
-  }
-  const Section stores = code_.section(CodeSection::stores);
-  code_.vpxord(k_groups, k_groups, flips);
-  code_.vmovdqu32(code_.ptr[reg::destination] | stored, k_groups);
-}
-
-void PackInputEmitter::emit_columns() {
-  const Section interleave = code_.section(CodeSection::interleave);
-  code_.vpermb(k_groups, order, k_groups);
-}
 
 /// Whether the taps of sixteen pixels take at most a vector of bytes of each row of the filter.
 bool fits_im2col(const PackInput& spec) {

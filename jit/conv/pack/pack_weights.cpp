@@ -79,125 +79,117 @@ class PackWeightsEmitter {
                      .store_bytes = bytes,
                      .name = "units"});
   }
-  void emit_entry();
-  void emit_channel(int index);
-  void emit_exchange(int bit);
-  void emit_slot(int slot);
-  void emit_exit();
+  void emit_entry() {
+    const Section entry = code_.section(CodeSection::entry);
+    code_.mov(reg::source, argument(offsetof(PackWeightsArguments, source)));
+    code_.mov(reg::channel_step, argument(offsetof(PackWeightsArguments, channel_step)));
+    code_.mov(reg::input_step, argument(offsetof(PackWeightsArguments, input_step)));
+    const Reg64& step = unit_.is_one_vector() ? reg::channel_step : reg::input_step;
+    code_.lea(reg::three_steps, code_.ptr[step + step * 2]);
+    code_.mov(reg::units, argument(offsetof(PackWeightsArguments, units)));
+    code_.mov(reg::to, argument(offsetof(PackWeightsArguments, to)));
+    code_.mov(reg::step, argument(offsetof(PackWeightsArguments, step)));
+    const Section constants = code_.section(CodeSection::constants);
+    for (int bit = 0; bit < 4; ++bit) {
+      constexpr uint32_t with_bit[] = {0xaaaa, 0xcccc, 0xf0f0, 0xff00};
+      code_.mov(reg::scratch.cvt32(), with_bit[bit]);
+      code_.kmovw(lanes_with(bit), reg::scratch.cvt32());
+    }
+    code_.kmovw(stored, code_.word[reg::arguments + offsetof(PackWeightsArguments, lanes)]);
+    code_.vpbroadcastd(flips, code_.dword[reg::arguments + offsetof(PackWeightsArguments, flips)]);
+    code_.vpternlogd(ones, ones, ones, 0xff);
+    code_.vpabsb(ones, ones);
+    code_.mov(reg::scratch, argument(offsetof(PackWeightsArguments, sums)));
+    code_.vmovdqu32(sum(0), code_.ptr[reg::scratch]);
+    for (int i = 1; i < sum_vectors; ++i) code_.vpxord(sum(i), sum(i), sum(i));
+  }
+
+  /// The slots of one output channel, each in its lane.
+  void emit_channel(int index) {
+    const Section load = code_.section(CodeSection::load_weights);
+    const Zmm to(index);
+    const Reg64& channel = reg::scratch;
+    if (index == 0) code_.mov(channel, reg::source);
+    code_.vmovdqu32(order, byte_order(index));
+    if (!unit_.is_one_vector()) {
+      code_.vmovdqu(Xbyak::Xmm(index), code_.ptr[channel]);
+      code_.vinserti32x4(to, to, code_.ptr[channel + reg::input_step], 1);
+      code_.vinserti32x4(to, to, code_.ptr[channel + reg::input_step * 2], 2);
+      code_.vinserti32x4(to, to, code_.ptr[channel + reg::three_steps], 3);
+      code_.vpermb(to, order, to);
+      code_.add(channel, reg::channel_step);
+      return;
+    }
+    if (index > 0 && index % 4 == 0) code_.lea(channel, code_.ptr[channel + reg::channel_step * 4]);
+    switch (index % 4) {
+      case 0: return code_.vpermb(to, order, code_.ptr[channel]);
+      case 1: return code_.vpermb(to, order, code_.ptr[channel + reg::channel_step]);
+      case 2: return code_.vpermb(to, order, code_.ptr[channel + reg::channel_step * 2]);
+      default: return code_.vpermb(to, order, code_.ptr[channel + reg::three_steps]);
+    }
+  }
+
+  /// Rounds for high bits come first: so the last ones make only the slots that there are.
+  void emit_exchange(int bit) {
+    const Section exchange = code_.section(CodeSection::exchange_lanes);
+    const int distance = 1 << bit;
+    const int wanted = (unit_.slots() + distance - 1) / distance * distance;  // by later rounds
+    for (int i = 0; i < wanted; ++i) {
+      if ((i & distance) != 0) continue;
+      const Zmm other(i + distance);
+      const bool both = i + distance < wanted;
+      if (both) code_.vmovdqa32(exchanged, Zmm(i));
+      code_.vmovdqa32(Zmm(i) | lanes_with(bit), other);
+      if (both) code_.vmovdqa32(other | lanes_with(bit), exchanged);
+    }
+  }
+
+  /// Lane c becomes channel c.
+  void emit_slot(int slot) {
+    const Zmm vector(slot);
+    if (slot > 0) {
+      const Section exchange = code_.section(CodeSection::exchange_lanes);
+      code_.vmovdqu32(order, code_.constant(vector_constant<uint32_t>(
+                                 512, [&](int lane) { return lane ^ slot; })));
+      code_.vpermd(vector, order, vector);
+    }
+    {
+      const Section sums = code_.section(CodeSection::sum_weights);
+      code_.vpxord(vector, vector, flips);
+      code_.vpdpbusd(sum(slot), ones, vector);
+    }
+    const Section stores = code_.section(CodeSection::stores);
+    code_.vmovdqu32(code_.ptr[reg::to] | stored, vector);
+    code_.add(reg::to, reg::step);
+  }
+
+  void emit_exit() {
+    {
+      const Section sums = code_.section(CodeSection::sum_weights);
+      code_.mov(reg::scratch, argument(offsetof(PackWeightsArguments, sums)));
+      for (int i = 1; i < sum_vectors; ++i) code_.vpaddd(sum(0), sum(0), sum(i));
+      code_.vmovdqu32(code_.ptr[reg::scratch], sum(0));
+    }
+    const Section exit = code_.section(CodeSection::exit);
+    code_.vzeroupper();
+    code_.emit_return();
+  }
 
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
   /// Which bytes make up the lanes of a channel; lanes without a slot take any.
-  Xbyak::Address byte_order(int channel);
+  Xbyak::Address byte_order(int channel) {
+    const int input_step = unit_.is_one_vector() ? unit_.input_step : 16;
+    return code_.constant(vector_constant<uint8_t>(512, [&](int i) {
+      const int slot = (i / 4) ^ channel;
+      if (slot >= unit_.slots()) return 0;
+      const int input = slot / unit_.positions * 4 + i % 4;
+      return input * input_step + slot % unit_.positions;
+    }));
+  }
 
   const PackWeights unit_;
   Assembler code_;
 };
-
-void PackWeightsEmitter::emit_entry() {
-  const Section entry = code_.section(CodeSection::entry);
-  code_.mov(reg::source, argument(offsetof(PackWeightsArguments, source)));
-  code_.mov(reg::channel_step, argument(offsetof(PackWeightsArguments, channel_step)));
-  code_.mov(reg::input_step, argument(offsetof(PackWeightsArguments, input_step)));
-  const Reg64& step = unit_.is_one_vector() ? reg::channel_step : reg::input_step;
-  code_.lea(reg::three_steps, code_.ptr[step + step * 2]);
-  code_.mov(reg::units, argument(offsetof(PackWeightsArguments, units)));
-  code_.mov(reg::to, argument(offsetof(PackWeightsArguments, to)));
-  code_.mov(reg::step, argument(offsetof(PackWeightsArguments, step)));
-  const Section constants = code_.section(CodeSection::constants);
-  for (int bit = 0; bit < 4; ++bit) {
-    constexpr uint32_t with_bit[] = {0xaaaa, 0xcccc, 0xf0f0, 0xff00};
-    code_.mov(reg::scratch.cvt32(), with_bit[bit]);
-    code_.kmovw(lanes_with(bit), reg::scratch.cvt32());
-  }
-  code_.kmovw(stored, code_.word[reg::arguments + offsetof(PackWeightsArguments, lanes)]);
-  code_.vpbroadcastd(flips, code_.dword[reg::arguments + offsetof(PackWeightsArguments, flips)]);
-  code_.vpternlogd(ones, ones, ones, 0xff);
-  code_.vpabsb(ones, ones);
-  code_.mov(reg::scratch, argument(offsetof(PackWeightsArguments, sums)));
-  code_.vmovdqu32(sum(0), code_.ptr[reg::scratch]);
-  for (int i = 1; i < sum_vectors; ++i) code_.vpxord(sum(i), sum(i), sum(i));
-}
-
-/// The slots of one output channel, each in its lane.
-void PackWeightsEmitter::emit_channel(int index) {
-  const Section load = code_.section(CodeSection::load_weights);
-  const Zmm to(index);
-  const Reg64& channel = reg::scratch;
-  if (index == 0) code_.mov(channel, reg::source);
-  code_.vmovdqu32(order, byte_order(index));
-  if (!unit_.is_one_vector()) {
-    code_.vmovdqu(Xbyak::Xmm(index), code_.ptr[channel]);
-    code_.vinserti32x4(to, to, code_.ptr[channel + reg::input_step], 1);
-    code_.vinserti32x4(to, to, code_.ptr[channel + reg::input_step * 2], 2);
-    code_.vinserti32x4(to, to, code_.ptr[channel + reg::three_steps], 3);
-    code_.vpermb(to, order, to);
-    code_.add(channel, reg::channel_step);
-    return;
-  }
-  if (index > 0 && index % 4 == 0) code_.lea(channel, code_.ptr[channel + reg::channel_step * 4]);
-  switch (index % 4) {
-    case 0: return code_.vpermb(to, order, code_.ptr[channel]);
-    case 1: return code_.vpermb(to, order, code_.ptr[channel + reg::channel_step]);
-    case 2: return code_.vpermb(to, order, code_.ptr[channel + reg::channel_step * 2]);
-    default: return code_.vpermb(to, order, code_.ptr[channel + reg::three_steps]);
-  }
-}
-
-Xbyak::Address PackWeightsEmitter::byte_order(int channel) {
-  const int input_step = unit_.is_one_vector() ? unit_.input_step : 16;
-  return code_.constant(vector_constant<uint8_t>(512, [&](int i) {
-    const int slot = (i / 4) ^ channel;
-    if (slot >= unit_.slots()) return 0;
-    const int input = slot / unit_.positions * 4 + i % 4;
-    return input * input_step + slot % unit_.positions;
-  }));
-}
-
-/// Rounds for high bits come first: so the last ones make only the slots that there are.
-void PackWeightsEmitter::emit_exchange(int bit) {
-  const Section exchange = code_.section(CodeSection::exchange_lanes);
-  const int distance = 1 << bit;
-  const int wanted = (unit_.slots() + distance - 1) / distance * distance;  // by later rounds
-  for (int i = 0; i < wanted; ++i) {
-    if ((i & distance) != 0) continue;
-    const Zmm other(i + distance);
-    const bool both = i + distance < wanted;
-    if (both) code_.vmovdqa32(exchanged, Zmm(i));
-    code_.vmovdqa32(Zmm(i) | lanes_with(bit), other);
-    if (both) code_.vmovdqa32(other | lanes_with(bit), exchanged);
-  }
-}
-
-/// Lane c becomes channel c.
-void PackWeightsEmitter::emit_slot(int slot) {
-  const Zmm vector(slot);
-  if (slot > 0) {
-    const Section exchange = code_.section(CodeSection::exchange_lanes);
-    code_.vmovdqu32(order, code_.constant(vector_constant<uint32_t>(
-                               512, [&](int lane) { return lane ^ slot; })));
-    code_.vpermd(vector, order, vector);
-  }
-  {
-    const Section sums = code_.section(CodeSection::sum_weights);
-    code_.vpxord(vector, vector, flips);
-    code_.vpdpbusd(sum(slot), ones, vector);
-  }
-  const Section stores = code_.section(CodeSection::stores);
-  code_.vmovdqu32(code_.ptr[reg::to] | stored, vector);
-  code_.add(reg::to, reg::step);
-}
-
-void PackWeightsEmitter::emit_exit() {
-  {
-    const Section sums = code_.section(CodeSection::sum_weights);
-    code_.mov(reg::scratch, argument(offsetof(PackWeightsArguments, sums)));
-    for (int i = 1; i < sum_vectors; ++i) code_.vpaddd(sum(0), sum(0), sum(i));
-    code_.vmovdqu32(code_.ptr[reg::scratch], sum(0));
-  }
-  const Section exit = code_.section(CodeSection::exit);
-  code_.vzeroupper();
-  code_.emit_return();
-}
 
 }  // namespace
 

@@ -119,11 +119,11 @@ class ColumnMaker {
       if (!is_there) continue;
       if (byte >= spec_.source_bytes) return false;
       column.loaded |= uint64_t{1} << byte;
-      const int place = in_pieces_ ? place_in_pieces(byte, column.pieces[k_group] + i / 16 * 4,
+      const int index = in_pieces_ ? index_in_pieces(byte, column.pieces[k_group] + i / 16 * 4,
                                                      counts[static_cast<size_t>(i / 16)])
                                    : static_cast<int>(byte);
-      if (place == outside) return false;
-      column.shuffle[k_group][i] = static_cast<uint8_t>(place);
+      if (index == outside) return false;
+      column.shuffle[k_group][i] = static_cast<uint8_t>(index);
     }
     return true;
   }
@@ -136,7 +136,7 @@ class ColumnMaker {
   }
 
   /// The index of a byte in the 128-bit pieces; its own piece is added if there is room.
-  static int place_in_pieces(int64_t byte, int32_t* pieces, int& count) {
+  static int index_in_pieces(int64_t byte, int32_t* pieces, int& count) {
     const auto piece = static_cast<int32_t>(byte / 4);
     const auto at = static_cast<int>(std::find(pieces, pieces + count, piece) - pieces);
     if (at == 4) return outside;

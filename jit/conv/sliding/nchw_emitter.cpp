@@ -216,7 +216,7 @@ class NchwEmitter final : public NchwGather {
     Xbyak::Label next_channel;
     code_.L(next_channel);
     emit_channel();
-    emit_each(CodeSection::range_loop, range_register(), sizeof(DepthwiseRange),
+    emit_each(code_, CodeSection::range_loop, range_register(), sizeof(DepthwiseRange),
               argument(offsetof(DepthwiseArguments, ranges_end)), [&] { emit_range(); });
     emit_channel_step();
     code_.jb(next_channel, Xbyak::CodeGenerator::T_NEAR);

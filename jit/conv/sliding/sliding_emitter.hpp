@@ -62,6 +62,19 @@ class VectorPool {
   int kept_ = 0;
 };
 
+/// A loop over the elements of an array, at least one: `at` goes on to the address in `end`.
+template <class EmitBody>
+void emit_each(Assembler& code, CodeSection section, const Reg64& at, size_t bytes,
+               const Xbyak::Address& end, const EmitBody& body) {
+  const Section loop = code.section(section);
+  Xbyak::Label next;
+  code.L(next);
+  body();
+  code.add(at, static_cast<uint32_t>(bytes));
+  code.cmp(at, end);
+  code.jb(next, Xbyak::CodeGenerator::T_NEAR);
+}
+
 /// The walk down the rows of a range. `Registers` are a VectorPool that names the registers of the
 /// walk. Derived classes gather the k groups of a row, and store.
 template <class Spec, class Registers>
@@ -87,18 +100,6 @@ class SlidingEmitter {
   /// Stores the accumulators of an output row, from which window sums are subtracted.
   virtual void emit_stores(int output_row) = 0;
 
-  /// A loop over the elements of an array, at least one: `at` goes on to the address in `end`.
-  template <class EmitBody>
-  void emit_each(CodeSection section, const Reg64& at, size_t bytes, const Xbyak::Address& end,
-                 const EmitBody& body) {
-    const Section loop = code_.section(section);
-    Xbyak::Label next;
-    code_.L(next);
-    body();
-    code_.add(at, static_cast<uint32_t>(bytes));
-    code_.cmp(at, end);
-    code_.jb(next, Xbyak::CodeGenerator::T_NEAR);
-  }
   /// The code of all ranges of the spec, of which `number` names one.
   template <class EmitRange>
   void emit_any_range(const Xbyak::Address& number, const EmitRange& emit_range) {
@@ -136,7 +137,7 @@ class SlidingEmitter {
       emit_xor(vectors_.window_sum(output), vectors_.window_sum(output));
     }
     for (int row = 0; row < spec_.input_rows(range_); ++row) {
-      if (first_output(row) <= last_output(row)) {
+      if (spec_.first_output(row) <= spec_.last_output(range_, row)) {
         emit_first_sums(row);
         emit_row(row);
       }
@@ -161,7 +162,7 @@ class SlidingEmitter {
       }
       const Section products = code_.section(CodeSection::products);
       const int weight = spec_.weight_of(output, k_group);
-      for (int i = first_output(row); i <= last_output(row); ++i) {
+      for (int i = spec_.first_output(row); i <= spec_.last_output(range_, row); ++i) {
         const int tap_row = row - i * spec_.row_stride;
         emit_product(vectors_.sum(i, output), taps, tap_row * weights_of_row + weight);
       }
@@ -238,13 +239,6 @@ class SlidingEmitter {
  private:
   /// In NCHW a weight is one 32-bit lane, the same for all.
   static constexpr bool broadcasts = std::is_same_v<Spec, DepthwiseSpec>;
-
-  /// The first output row that takes an input row, and the last one, which may be before it. Rows
-  /// are counted from the first that any output takes; output o takes those from o * stride on.
-  int first_output(int row) const {
-    return row < spec_.rows ? 0 : (row - spec_.rows) / spec_.row_stride + 1;
-  }
-  int last_output(int row) const { return std::min(row / spec_.row_stride, range_.outputs - 1); }
 
   /// Of the output row that begins with an input row.
   void emit_first_sums(int row) {

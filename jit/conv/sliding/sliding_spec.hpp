@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Specs and arguments of the kernels of depthwise and grouped convolutions. Both kernels walk down
+// Specs and arguments of the kernels of depthwise and grouped convolutions. Both kernels go down
 // the rows of a row range and multiply each input row by all rows of the filter, into the
 // accumulators of all outputs that take it: so a row is loaded and shuffled once. Padding is the
 // input's zero point: loads of border pixels are masked.
@@ -15,6 +15,7 @@
 // zeros.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -66,6 +67,13 @@ struct SlidingSpec {
   std::vector<RowRange> ranges{};
 
   int input_rows(const RowRange& range) const { return (range.outputs - 1) * row_stride + rows; }
+  /// The first output row of a range that takes an input row, and the last one, which may be before
+  /// it. Rows are counted from the first that any output takes; output o takes those from
+  /// o * row_stride on.
+  int first_output(int row) const { return row < rows ? 0 : (row - rows) / row_stride + 1; }
+  int last_output(const RowRange& range, int row) const {
+    return std::min(row / row_stride, range.outputs - 1);
+  }
   /// Output rows whose accumulators are in use at a time.
   int sum_rows() const { return (rows + row_stride - 1) / row_stride; }
   bool sums_window_of(int) const { return subtracts_window_sums; }

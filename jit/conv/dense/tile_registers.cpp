@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "jit/conv/dense/coroutine.hpp"
-#include "jit/conv/dense/k_loop.hpp"
+#include "jit/conv/dense/tile_emitter.hpp"
 
 namespace castor::jit::dense {
 
@@ -22,28 +21,12 @@ Xbyak::Tmm KLoopEmitter::weight_tile(int vector) const {
   return Xbyak::Tmm(tile_.pixel_tiles() * (vectors_ + 1) + vector);
 }
 
-TileConfig config_of(const DenseTile& tile) {
-  constexpr int row_bytes = 4 * DenseTile::tile_rows;
-  const int vectors = tile.vectors_of(DenseTile::tile_rows);
-  const int pixels = tile.pixels_of_tile();
-  TileConfig config;
-  int number = 0;  // in the order of the registers above
-  for (int sum = 0; sum < tile.pixel_tiles() * vectors; ++sum) {
-    config.set(number++, pixels, row_bytes);
-  }
-  for (int p = 0; p < tile.pixel_tiles(); ++p) config.set(number++, pixels, tile.step_bytes);
-  for (int v = 0; v < vectors; ++v) config.set(number++, tile.step_bytes / 4, row_bytes);
-  return config;
-}
-
 // ---- a loop over tiles
 
 /// The accumulators of a tile are stored in the first k step of the next one, each right before its
 /// new first values and product, so that products never wait for stores; and what else becomes of
 /// them goes on between those products.
-void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void()>& emit_output,
-                              bool has_epilogue) {
-  const bool has_idle = tile_.has_idle_products && !has_epilogue;
+void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void()>& emit_output) {
   Xbyak::Label next_step;
   Xbyak::Label after_products;
   Xbyak::Label last_stores;
@@ -53,7 +36,7 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
     code_.mov(reg::scratch, argument(offsetof(DenseArguments, k_step_count)));
     results_->emit_enter();
   }
-  if (has_idle) {
+  if (tile_.has_idle_products) {
     const Section products = code_.section(CodeSection::products);
     code_.vpxord(idle(), idle(), idle());
   }
@@ -65,7 +48,7 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
   emit_operand_loads();
   for_each_sum([&](int p, int v) {
     emit_tile_product(p, v);
-    if (has_idle && (p * vectors_ + v) % 2 == 1) emit_idle_product();
+    if (tile_.has_idle_products && (p * vectors_ + v) % 2 == 1) emit_idle_product();
   });
   code_.L(after_products);
   emit_next_step(next_step);
@@ -196,12 +179,87 @@ void KLoopEmitter::note_tile_loop(uint32_t begin) {
                    .name = "k steps"});
 }
 
+// ---- what becomes of the accumulators
+
+/// Their accumulators go to the output, or to the staging buffer.
+void DenseEmitter::emit_tile_registers() {
+  const Section loop = code_.section(CodeSection::tile_loop);
+  if (!is_staged()) return emit_tiles(reg::output_step, [&] { emit_row_output(); });
+  Xbyak::Label tiles;
+  results_.emplace(code_, results_context());
+  code_.jmp(tiles, Xbyak::CodeGenerator::T_NEAR);
+  results_->emit_begin();
+  emit_tile_results();
+  results_->emit_end();
+  code_.L(tiles);
+  emit_tiles(reg::row_bytes, [&] { code_.mov(reg::row_output, Xbyak::util::rsp); });
+}
+
+void DenseEmitter::emit_tile_results() {
+  if (!epilogue_) code_.mov(reg::output_step, argument(offsetof(DenseArguments, output_step)));
+  if (tile_.window_sums != WindowSums::none) emit_staged_compensation();
+  if (transposes()) return emit_transposed();
+  epilogue_ ? emit_rows_epilogue() : emit_staged_rows();
+}
+
+/// In a loop over pixels, whose window sums follow each other.
+void DenseEmitter::emit_staged_compensation() {
+  const Section compensation = code_.section(CodeSection::compensation);
+  const Reg64 next_sum = reg::row_output;
+  const Xmm window_sum = reg(vectors_);
+  const Xmm sums = reg(vectors_ + 1);
+  const Xmm product = reg(vectors_ + 2);
+  code_.mov(reg::scratch, argument(offsetof(DenseArguments, weight_zero_points)));
+  for (int v = 0; v < vectors_; ++v) {
+    code_.vmovups(reg(v), code_.ptr[reg::scratch + v * vector_bytes()]);
+  }
+  emit_window_sums_of_rows(next_sum);
+  emit_staging_loop(0, row_bytes(), staging_bytes(), [&] {
+    const Section subtraction = code_.section(CodeSection::compensation);
+    code_.vpbroadcastd(window_sum, code_.ptr[next_sum]);
+    code_.add(next_sum, 4);
+    for (int v = 0; v < vectors_; ++v) {
+      const Xbyak::Address at = code_.ptr[Xbyak::util::rsp + reg::staged + v * vector_bytes()];
+      code_.vmovups(sums, at);
+      emit_subtract_window_sums(sums, window_sum, reg(v), product);
+      code_.vmovups(at, sums);
+    }
+  });
+}
+
+void DenseEmitter::emit_staged_rows() {
+  const Section stores = code_.section(CodeSection::stores);
+  emit_row_output();
+  emit_staging_loop(0, row_bytes(), staging_bytes(), [&] {
+    const Section rows = code_.section(CodeSection::stores);
+    for (int v = 0; v < vectors_; ++v) {
+      const int offset = v * vector_bytes();
+      const bool is_whole = v + 1 < vectors_ || last_lanes() == lanes_;
+      code_.vmovups(reg(v), code_.ptr[Xbyak::util::rsp + reg::staged + offset]);
+      is_whole ? code_.vmovups(code_.ptr[reg::row_output + offset], reg(v))
+               : emit_masked_store(reg::row_output, reg(v), offset);
+    }
+    emit_add_output_step(reg::row_output);
+  });
+}
+
 }  // namespace castor::jit::dense
 
 namespace castor::jit {
 
-std::array<uint8_t, 64> tile_configuration(const DenseTile& tile) {
-  return dense::config_of(tile).bytes();
+/// In the order of the registers above.
+TileConfig tile_configuration(const DenseTile& tile) {
+  constexpr int row_bytes = 4 * DenseTile::tile_rows;
+  const int vectors = tile.vectors_of(DenseTile::tile_rows);
+  const int pixels = tile.pixels_of_tile();
+  TileConfig config;
+  int number = 0;
+  for (int sum = 0; sum < tile.pixel_tiles() * vectors; ++sum) {
+    config.set(number++, pixels, row_bytes);
+  }
+  for (int p = 0; p < tile.pixel_tiles(); ++p) config.set(number++, pixels, tile.step_bytes);
+  for (int v = 0; v < vectors; ++v) config.set(number++, tile.step_bytes / 4, row_bytes);
+  return config;
 }
 
 }  // namespace castor::jit
