@@ -20,6 +20,7 @@ struct ProveCommand {
   std::string results;
   std::string write;
   bool again = false;
+  bool open = false;
   std::optional<uint64_t> sample;
   uint64_t parts = 100;
   uint64_t steps = 4;
@@ -36,7 +37,12 @@ Status add(const Result<prove::Subject>& subject, const ProveCommand& command, S
 
 bool is_wanted(const prove::Conversion& conversion, const ProveCommand& command) {
   if (command.pair.empty()) return command.op.empty();
-  return command.pair == fmt::format("{}/{}", name_of(conversion.from), name_of(conversion.to));
+  const std::string_view pair = command.pair;
+  const size_t slash = std::min(pair.find('/'), pair.size());
+  const std::string_view from = pair.substr(0, slash);
+  const std::string_view to = pair.substr(std::min(slash + 1, pair.size()));
+  return (from == "*" || from == name_of(conversion.from)) &&
+         (to == "*" || to == name_of(conversion.to));
 }
 
 bool is_wanted(const prove::ElementwiseOp& op, const ProveCommand& command) {
@@ -57,9 +63,10 @@ Result<Subjects> chosen_subjects(const ProveCommand& command) {
     if (!added) return added.error();
   }
   if (!subjects.empty()) return subjects;
-  return Error(ErrorCode::invalid_argument,
-               "no conversion and no operation is meant; --pair takes types as f32/u8, --op a name "
-               "as add, --name a subject as 'f32 -> u8 {rounding = down}' or 'add i8'");
+  return Error(
+      ErrorCode::invalid_argument,
+      "no conversion and no operation is meant; --pair takes types as f32/u8 or f32/*, --op a name "
+      "as add, --name a subject as 'f32 -> u8 {rounding = down}' or 'add i8'");
 }
 
 Result<std::vector<jit::Tier>> tiers_of(const std::string& isa) {
@@ -131,8 +138,9 @@ void print_tally(const prove::Tally& tally) {
   fmt::print("{} subjects x tiers: {} proved, {} exhausted, {} identity, {} open, {} wrong\n",
              tally.total(), tally.of(proved), tally.of(exhausted), tally.of(identity),
              tally.of(open), tally.of(wrong));
-  fmt::print("{} distinct queries, {} decided now in {:.0f} s with z3 {}\n", tally.distinct,
-             tally.decided, tally.seconds, prove::solver_version());
+  fmt::print("{} distinct queries, {} decided now in {:.0f} s and {:.0f} million steps of z3 {}\n",
+             tally.distinct, tally.decided, tally.seconds, static_cast<double>(tally.steps) / 1e6,
+             prove::solver_version());
 }
 
 Result<prove::Results> known_results(const ProveCommand& command) {
@@ -149,15 +157,26 @@ Outcome prove_all(const ProveCommand& command, const Subjects& subjects,
   const prove::Prover::Again sample = prove::sample_of(command.sample.value_or(0), command.parts);
   prove::Prover prover(std::move(*known), effort,
                        [&](uint64_t hash, const prove::Results::Entry& entry) {
-                         return command.again || (command.sample && sample(hash, entry));
+                         const bool is_open = entry.status == prove::Status::open;
+                         return command.again || (command.open && is_open) ||
+                                (command.sample && sample(hash, entry));
                        });
+  // What was found is written now and then: an interruption loses little.
+  constexpr size_t written_every = 8;
+  size_t written = 0;
   for (const prove::Subject& subject : subjects) {
-    for (const jit::Tier tier : tiers) prover.prove(subject, tier, print_finding);
+    for (const jit::Tier tier : tiers) {
+      prover.prove(subject, tier, print_finding);
+      if (command.write.empty() || prover.tally().decided < written + written_every) continue;
+      written = prover.tally().decided;
+      const Status status = prover.results().write(command.write);
+      if (!status) return failed(status.error());
+    }
   }
   print_tally(prover.tally());
   if (!command.write.empty()) {
-    const Status written = prover.met().write(command.write);
-    if (!written) return failed(written.error());
+    const Status status = prover.met().write(command.write);
+    if (!status) return failed(status.error());
   }
   const size_t wrong = prover.tally().of(prove::Status::wrong);
   if (wrong == 0 && prover.contradictions() == 0) return {};
@@ -184,7 +203,9 @@ void add_prove(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "prove", "Prove that lane programs compute what is specified, for all inputs");
   auto options = std::make_shared<ProveCommand>();
-  command->add_option("--pair", options->pair, "Conversions of these types, with all options")
+  command
+      ->add_option("--pair", options->pair,
+                   "Conversions of these types, with all options; * is any type")
       ->type_name("SRC/DST");
   command->add_option("--op", options->op, "An elementwise operation on all types")
       ->type_name("NAME");
@@ -198,6 +219,7 @@ void add_prove(CLI::App& app, Action& action) {
   command->add_option("--write", options->write, "Write the results of what was met")
       ->type_name("FILE");
   command->add_flag("--again", options->again, "Decide known queries again");
+  command->add_flag("--open", options->open, "Decide again what the results leave open");
   add_number_option<uint64_t>(*command, "--sample", options->sample, 0, ~uint64_t{0}, "SEED",
                               "Decide one in --parts of the known queries again");
   add_number_option<uint64_t>(*command, "--parts", options->parts, 1, 1'000'000, "COUNT",

@@ -62,6 +62,36 @@ TEST(Results, AnAlteredResultIsFoundByTheSampleThatDrawsIt) {
   EXPECT_EQ(reports, 1u);
 }
 
+TEST(Results, ASampleEndsWithItsSteps) {
+  const Subject subject = spoilt_subject();
+  Terms terms;
+  const Result<Query> query = query_of(subject, jit::Tier::avx2, terms);
+  ASSERT_TRUE(query);
+  Results known;
+  known.set(canonical_hash(query->is_wrong), {Status::proved, false});
+  Prover prover(known, {}, sample_of(1, 1), 0);
+  prover.prove(subject, jit::Tier::avx2, [](const Finding&) { ADD_FAILURE(); });
+  EXPECT_EQ(prover.tally().decided, 0u);
+}
+
+TEST(Results, WhatWrapsToFewBitsFollowsFromMore) {
+  const ConvertOptions wrap = {.overflow = Overflow::wrap};
+  const Result<Subject> subject = subject_of(Conversion{ElementType::f64, ElementType::u8, wrap});
+  ASSERT_TRUE(subject);
+  Terms terms;
+  const Result<Query> query = query_of(*subject, jit::Tier::avx512, terms);
+  ASSERT_TRUE(query);
+  int asked = 0;
+  const Verdict verdict = decide(*query, {}, [&](const Query& wider) {
+    ++asked;
+    EXPECT_EQ(wider.computed.width(), 32);
+    EXPECT_EQ(wider.specified.width(), 32);
+    return true;
+  });
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(verdict.status, Status::proved);
+}
+
 TEST(Results, SeedsDrawDifferentSamplesOfTheExpectedSize) {
   const Results::Entry cheap = {Status::proved, false}, costly = {Status::proved, true};
   const Prover::Again one = sample_of(1, 10), two = sample_of(2, 10);

@@ -13,27 +13,27 @@ struct Window {
 };
 
 /// Below, numbers become what 0 does, or the least number, and above they overflow.
-Window window_of(ElementType to) {
-  if (is_whole(to)) return {-3, 67};
+Window window_of(ElementType to, bool saturates) {
+  if (is_whole(to)) return {-3, saturates ? bits_of(to) + 2 : 67};
   if (kind_of(to) == ElementKind::power_of_two) return {-130, 129};
   if (kind_of(to) == ElementKind::codebook) return {-8, 3};
   const castor::FloatFormat& format = info(to).format;
   return {-format.bias - format.mantissa_bits - 2, (1 << format.exponent_bits) - format.bias + 2};
 }
 
-bool for_each_exponent(ElementType type, ElementType to,
+bool for_each_exponent(ElementType type, ElementType to, bool saturates,
                        const std::function<bool(const Case&)>& visit) {
   const castor::FloatFormat& format = info(type).format;
-  const Window window = window_of(to);
+  const Window window = window_of(to, saturates);
   const int last_field = (1 << format.exponent_bits) - 1;
   const int first = std::clamp(window.min + format.bias, 1, last_field);
   const int last = std::clamp(window.max + format.bias, first, last_field - 1);
-  for (int field = first; field <= last; ++field) {
+  for (int upper = 2 * first; upper <= 2 * last + 1; ++upper) {
     Terms terms;
     const Term fraction = terms.input("fraction", format.mantissa_bits);
-    const Term sign = terms.input("sign", 1);
-    const Term exponent = terms.constant(format.exponent_bits, static_cast<Bits>(field));
-    const Term bits = concat(sign, concat(exponent, fraction));
+    const Term exponent = terms.constant(format.exponent_bits, static_cast<Bits>(upper / 2));
+    const Term sign = terms.constant(1, static_cast<Bits>(upper % 2));
+    const Term bits = concat(concat(sign, exponent), fraction);
     if (!visit({bits, terms.truth(true)})) return false;
   }
   Terms terms;
@@ -61,9 +61,9 @@ bool for_each_lead(int bits, bool lead, const std::function<bool(const Case&)>& 
 
 bool has_cases(ElementType type) { return is_float(type) || is_integer(type); }
 
-bool for_each_case(ElementType type, ElementType to,
+bool for_each_case(ElementType type, ElementType to, bool saturates,
                    const std::function<bool(const Case&)>& visit) {
-  if (is_float(type)) return for_each_exponent(type, to, visit);
+  if (is_float(type)) return for_each_exponent(type, to, saturates, visit);
   return for_each_lead(bits_of(type), false, visit) && for_each_lead(bits_of(type), true, visit);
 }
 

@@ -11,20 +11,21 @@ size_t Tally::total() const {
   return std::accumulate(by_status.begin(), by_status.end(), size_t{});
 }
 
-Prover::Prover(Results known, const Effort& effort, Again again)
-    : results_(std::move(known)), effort_(effort), again_(std::move(again)) {}
+Prover::Prover(Results known, const Effort& effort, Again again, uint64_t steps)
+    : results_(std::move(known)), effort_(effort), again_(std::move(again)), steps_(steps) {}
 
 Verdict Prover::decided(const Query& query, uint64_t hash) {
   const std::optional<Results::Entry> known = results_.find(hash);
-  if (known && !again_(hash, *known)) {
+  if (known && (tally_.steps >= steps_ || !again_(hash, *known))) {
     return {.status = known->status,
             .reason = "as in the results",
             .inputs = {},
             .is_costly = known->is_costly};
   }
-  Verdict verdict = decide(query, effort_);
+  Verdict verdict = decide(query, effort_, [this](const Query& other) { return is_proved(other); });
   ++tally_.decided;
   tally_.seconds += verdict.seconds;
+  tally_.steps += verdict.steps;
   const bool is_decided = verdict.status != Status::open && verdict.status != Status::wrong;
   const bool was_decided = known && known->status != Status::open;
   if (was_decided && !is_decided) ++contradictions_;
@@ -36,6 +37,16 @@ Verdict Prover::decided(const Query& query, uint64_t hash) {
     results_.set(hash, {verdict.status, verdict.is_costly});
   }
   return verdict;
+}
+
+/// Queries that others follow from need not be any subject's: they are not kept.
+bool Prover::is_proved(const Query& query) {
+  const uint64_t hash = canonical_hash(query.is_wrong);
+  const std::optional<Results::Entry> known = results_.find(hash);
+  if (known && known->status != Status::open) return true;
+  const auto [found, is_new] = proved_.try_emplace(hash);
+  if (is_new) found->second = decide(query, effort_).status == Status::proved;
+  return found->second;
 }
 
 const Verdict& Prover::found(const Query& query) {

@@ -24,6 +24,7 @@ struct Tally {
   size_t distinct = 0;  ///< queries that differ, but for those that building them decided
   size_t decided = 0;   ///< how many of them were decided in this run
   double seconds = 0;   ///< that deciding took
+  uint64_t steps = 0;   ///< that the solver took
 
   size_t total() const;
   size_t of(Status status) const { return by_status[static_cast<size_t>(status)]; }
@@ -35,7 +36,8 @@ class Prover {
   /// Whether a query whose result is known is decided again nevertheless.
   using Again = std::function<bool(uint64_t hash, const Results::Entry& known)>;
 
-  Prover(Results known, const Effort& effort, Again again);
+  /// Known queries are decided again until the solver has taken `steps`.
+  Prover(Results known, const Effort& effort, Again again, uint64_t steps = ~uint64_t{0});
 
   /// `report` is called where the verdict is open or wrong, or differs from what was known.
   void prove(const Subject& subject, jit::Tier tier,
@@ -52,12 +54,15 @@ class Prover {
  private:
   const Verdict& found(const Query& query);
   Verdict decided(const Query& query, uint64_t hash);
+  bool is_proved(const Query& query);
 
   Results results_;
   Results met_;
   const Effort effort_;
   const Again again_;
+  const uint64_t steps_;
   std::unordered_map<uint64_t, Verdict> seen_;
+  std::unordered_map<uint64_t, bool> proved_;  ///< by hash, that others may follow from
   Tally tally_;
   size_t contradictions_ = 0;
 };

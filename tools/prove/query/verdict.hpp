@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,9 +37,14 @@ struct Verdict {
   std::string reason;        ///< open: what was tried
   std::vector<Bits> inputs;  ///< wrong: the counterexample
   double seconds = 0;
+  uint64_t steps = 0;      ///< that the solver took
   bool is_costly = false;  ///< decided by cases, by running more than 2^16 inputs, or in many steps
 };
 
-Verdict decide(const Query& query, const Effort& effort);
+/// Whether a query was proved, or is, now that it is asked for.
+using IsProved = std::function<bool(const Query& query)>;
+
+/// `is_proved` is asked for a query that implies this one, and many others.
+Verdict decide(const Query& query, const Effort& effort, const IsProved& is_proved = {});
 
 }  // namespace castor::prove

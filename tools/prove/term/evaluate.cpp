@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "tools/prove/term/float_circuits.hpp"
+
 namespace castor::prove {
 namespace {
 
@@ -11,8 +13,9 @@ auto operands_of(Node& node) {
   return std::span(node.operands).first(node.operand_count);
 }
 
-/// The same operation on other operands, simplified as its builder does.
-Term rebuilt(const Node& node, std::span<const Term> v, Terms& terms, const Terms& from) {
+}  // namespace
+
+Term with_operands(const Node& node, std::span<const Term> v, Terms& terms, const Terms& from) {
   switch (node.op) {
     case TermOp::constant: return terms.constant(node.width, node.value);
     case TermOp::add: return v[0] + v[1];
@@ -34,8 +37,6 @@ Term rebuilt(const Node& node, std::span<const Term> v, Terms& terms, const Term
     default: return terms.make(node.op, node.width, v, node.detail);
   }
 }
-
-}  // namespace
 
 std::vector<uint32_t> reachable_nodes(std::span<const Term> roots) {
   std::vector<uint32_t> order;
@@ -98,7 +99,7 @@ Bits evaluate(const Term& term, std::span<const Bits> inputs) {
   return Evaluator(std::span(&term, 1))(inputs)[0];
 }
 
-Term substitute(const Term& term, std::span<const Term> inputs, Terms& into) {
+Term substitute(const Term& term, std::span<const Term> inputs, Terms& into, FloatNodes floats) {
   const Terms& from = term.terms();
   std::unordered_map<uint32_t, Term> copies;
   for (const uint32_t id : reachable_nodes(std::span(&term, 1))) {
@@ -110,7 +111,10 @@ Term substitute(const Term& term, std::span<const Term> inputs, Terms& into) {
     }
     std::array<Term, max_operands> operands;
     for (size_t i = 0; i < node.operand_count; ++i) operands[i] = copies.at(node.operands[i]);
-    copies[id] = rebuilt(node, std::span(operands).first(node.operand_count), into, from);
+    const auto given = std::span(operands).first(node.operand_count);
+    Term copy;
+    if (floats == FloatNodes::written_out) copy = written_out(node, given);
+    copies[id] = copy ? copy : with_operands(node, given, into, from);
   }
   return copies.at(term.id());
 }
@@ -129,7 +133,7 @@ Term with_nodes_replaced(const Term& term,
     } else {
       std::array<Term, max_operands> operands;
       for (size_t i = 0; i < node.operand_count; ++i) operands[i] = copies.at(node.operands[i]);
-      copies[id] = rebuilt(node, std::span(operands).first(node.operand_count), terms, terms);
+      copies[id] = with_operands(node, std::span(operands).first(node.operand_count), terms, terms);
     }
   }
   return copies.at(term.id());

@@ -34,9 +34,18 @@ class Evaluator {
 /// The value of one term, once.
 Bits evaluate(const Term& term, std::span<const Bits> inputs);
 
+/// What becomes of float nodes in a copy: they stay, or are written out (float_circuits.hpp).
+enum class FloatNodes : uint8_t { stay, written_out };
+
 /// The term with each input replaced by the term of its number; an empty Term keeps the input. The
 /// replacements may belong to another Terms, into which the term is then copied whole.
-Term substitute(const Term& term, std::span<const Term> inputs, Terms& into);
+Term substitute(const Term& term, std::span<const Term> inputs, Terms& into,
+                FloatNodes floats = FloatNodes::stay);
+
+/// The node's operation on other operands, which belong to `terms`, simplified as its builder does;
+/// `from` has the node's table.
+Term with_operands(const Node& node, std::span<const Term> operands, Terms& terms,
+                   const Terms& from);
 
 /// The term with nodes replaced by others of its Terms, which do not depend on them.
 Term with_nodes_replaced(const Term& term,
