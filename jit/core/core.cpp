@@ -18,7 +18,7 @@ using CpuType = Xbyak::util::Cpu;
 
 /// In the order of `Core`.
 constexpr std::array<std::string_view, core_count> names = {"generic", "zen4", "zen5",
-                                                            "golden_cove"};
+                                                            "golden_cove", "zen3"};
 
 /// Models from `first` to `last` of a vendor's family.
 struct ModelRange {
@@ -31,7 +31,9 @@ struct ModelRange {
 
 // Family 25 is Zen 3 and Zen 4; AMD gives out models by the sixteen.
 constexpr ModelRange model_ranges[] = {
+    {"AuthenticAMD", 25, 0x00, 0x0f, Core::zen3},  // Milan, Chagall
     {"AuthenticAMD", 25, 0x10, 0x1f, Core::zen4},  // Genoa, Storm Peak
+    {"AuthenticAMD", 25, 0x20, 0x5f, Core::zen3},  // Vermeer, Rembrandt, Cezanne
     {"AuthenticAMD", 25, 0x60, 0x7f, Core::zen4},  // Raphael, Phoenix
     {"AuthenticAMD", 25, 0xa0, 0xaf, Core::zen4},  // Bergamo, Siena
     {"AuthenticAMD", 26, 0x00, 0xff, Core::zen5},

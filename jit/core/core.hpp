@@ -20,8 +20,9 @@ enum class Core : uint8_t {
   zen4,         ///< AMD Zen 4
   zen5,         ///< AMD Zen 5
   golden_cove,  ///< Intel Golden Cove and its successors in servers
+  zen3,         ///< AMD Zen 3
 };
-inline constexpr int core_count = 4;
+inline constexpr int core_count = 5;
 
 /// "zen4"; "unknown" of a number that is none.
 CASTOR_API std::string_view name_of(Core core);

@@ -158,6 +158,15 @@ constexpr ConvolutionCosts zen5_costs = {
         {piecewise_output, 0.3},
     }),
 };
+
+/// Fitted to bench/data/sweep-zen3-fit.csv, of tier avx2: two pairs of vpmaddwd and vpaddd take 1.24 cycles.
+constexpr ConvolutionCosts zen3_costs = {
+    .product_256 = 0.31,
+    .cycles = cycles_of({
+        {summed_pixel, 1},
+        {sliding_call, 400},
+    }, fitted_costs.cycles),
+};
 // clang-format on
 
 /// In the order of `Core`.
@@ -166,6 +175,7 @@ constexpr std::array<CoreTuning, core_count> table = {{
     {.core = Core::zen4, .convolution = zen4_costs},
     {.core = Core::zen5, .port_model = PortModel::zen5, .convolution = zen5_costs},
     {.core = Core::golden_cove, .port_model = PortModel::golden_cove, .convolution = fitted_costs},
+    {.core = Core::zen3, .convolution = zen3_costs},
 }};
 
 constexpr bool is_sorted_by_core() {

@@ -59,7 +59,7 @@ TEST_F(CliManual, CompletionKnowsNamesOfValues) {
   const std::string completion = printed("completion");
   for (const char* line :
        {"run:--isa) words='avx2 avx2_vnni avx512 avx512_vnni avx512_vbmi avx512_fp16 amx'",
-        "dump:--core) words='generic zen4 zen5 golden_cove'",
+        "dump:--core) words='generic zen4 zen5 golden_cove zen3'",
         "convert:--overflow) words='saturate wrap nan saturate_finite'",
         "dump:--stage) words='ir nest lanes asm'", "convert:--to) words='boolean u1 u2 u3 "}) {
     expect_contains(completion, line);

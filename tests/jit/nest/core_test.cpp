@@ -31,9 +31,15 @@ TEST(ChooseCore, ByFeaturesThenByVendorFamilyAndModel) {
        "AVX512-FP16"},
       {"Rocket Lake", {"GenuineIntel", 6, 167}, Core::generic, "no rule: generic"},
       {"Ice Lake", {"GenuineIntel", 6, 0x6a}, Core::generic, "no rule: generic"},
-      {"Zen 3", {"AuthenticAMD", 25, 0x01}, Core::generic, "no rule: generic"},
-      {"Zen 3, Vermeer", {"AuthenticAMD", 25, 0x21}, Core::generic, "no rule: generic"},
-      {"Zen 3, Cezanne", {"AuthenticAMD", 25, 0x50}, Core::generic, "no rule: generic"},
+      {"Milan", {"AuthenticAMD", 25, 0x01}, Core::zen3, "vendor AuthenticAMD, family 25, model 1"},
+      {"Vermeer",
+       {"AuthenticAMD", 25, 0x21},
+       Core::zen3,
+       "vendor AuthenticAMD, family 25, model 33"},
+      {"Cezanne",
+       {"AuthenticAMD", 25, 0x50},
+       Core::zen3,
+       "vendor AuthenticAMD, family 25, model 80"},
       {"Genoa", {"AuthenticAMD", 25, 0x11}, Core::zen4, "vendor AuthenticAMD, family 25, model 17"},
       {"Raphael",
        {"AuthenticAMD", 25, 0x61},
@@ -94,7 +100,7 @@ TEST(CoreTable, NamesAndRowsAreInTheOrderOfTheEnumeration) {
   EXPECT_EQ(names.size(), size_t{core_count});
   EXPECT_EQ(Target{}.core, Core::generic);
   EXPECT_EQ(name_of(static_cast<Core>(200)), "unknown");
-  for (const char* name : {"", "Zen4", "zen4 ", "zen3", "best"}) EXPECT_FALSE(core_named(name));
+  for (const char* name : {"", "Zen4", "zen4 ", "zen6", "best"}) EXPECT_FALSE(core_named(name));
 }
 
 }  // namespace

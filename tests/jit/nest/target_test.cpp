@@ -292,12 +292,12 @@ TEST(ChooseTarget, FollowsRequestThenEnvironmentThenIdentityForTheCore) {
   EXPECT_EQ(core_of({}, "golden_cove")->core, Core::golden_cove);
   EXPECT_EQ(core_of(Core::generic, "golden_cove")->core, Core::generic);
   EXPECT_EQ(core_of(Core::zen5, "nonsense")->core, Core::zen5);
-  for (const auto& refused : {core_of({}, "zen3"), core_of(static_cast<Core>(4), nullptr)}) {
+  for (const auto& refused : {core_of({}, "zen6"), core_of(static_cast<Core>(5), nullptr)}) {
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
   }
   EXPECT_EQ(core_of({}, "Zen4").error().message,
-            "CASTOR_CORE names 'Zen4', expected one of generic, zen4, zen5, golden_cove");
+            "CASTOR_CORE names 'Zen4', expected one of generic, zen4, zen5, golden_cove, zen3");
 }
 
 }  // namespace

@@ -31,9 +31,9 @@ static void test_runtime_options(void) {
   EXPECT(runtime == NULL);
 
   options.tier = CASTOR_TIER_AUTOMATIC;
-  options.core = CASTOR_CORE_GOLDEN_COVE + 1;
+  options.core = CASTOR_CORE_ZEN3 + 1;
   EXPECT_STATUS(castor_runtime_create(&options, &runtime, &error), CASTOR_INVALID_ARGUMENT,
-                "core 5, expected 0 to 4");
+                "core 6, expected 0 to 5");
   options.core = CASTOR_CORE_ZEN4;
   options.frame_pointers = 1;
   options.interpret = 1;

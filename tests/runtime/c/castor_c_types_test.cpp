@@ -112,7 +112,7 @@ TEST(CastorCTypes, TiersAreThoseOfCpp) {
 
 TEST(CastorCTypes, CoresAreThoseOfCpp) {
   const castor_core cores[] = {CASTOR_CORE_GENERIC, CASTOR_CORE_ZEN4, CASTOR_CORE_ZEN5,
-                               CASTOR_CORE_GOLDEN_COVE};
+                               CASTOR_CORE_GOLDEN_COVE, CASTOR_CORE_ZEN3};
   ASSERT_EQ(std::size(cores), size_t{jit::core_count});
   for (size_t i = 0; i < std::size(cores); ++i) EXPECT_EQ(cores[i], static_cast<int32_t>(i) + 1);
   EXPECT_EQ(Core{CASTOR_CORE_GOLDEN_COVE - 1}, Core::golden_cove);

@@ -147,8 +147,8 @@ TEST(ExplorerModel, LoopsAreOfInstructions) {
 
 /// Cycles are those of the core's port model, and ports those of the core.
 TEST(ExplorerModel, LoopsAreWeighedByTheCoresPortModel) {
-  for (const jit::Core core :
-       {jit::Core::generic, jit::Core::zen4, jit::Core::zen5, jit::Core::golden_cove}) {
+  for (const jit::Core core : {jit::Core::generic, jit::Core::zen4, jit::Core::zen5,
+                               jit::Core::golden_cove, jit::Core::zen3}) {
     const jit::PortModel expected = jit::port_model_of(core, jit::host().identity);
     size_t loops = 0;
     for_each_code(model_of(plain_text, core), [&](const FunctionView&, const Code& code) {

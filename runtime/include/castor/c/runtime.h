@@ -24,7 +24,8 @@ enum {
   CASTOR_CORE_GENERIC = 1,
   CASTOR_CORE_ZEN4 = 2,
   CASTOR_CORE_ZEN5 = 3,
-  CASTOR_CORE_GOLDEN_COVE = 4  ///< and its successors in servers
+  CASTOR_CORE_GOLDEN_COVE = 4,  ///< and its successors in servers
+  CASTOR_CORE_ZEN3 = 5
 };
 
 /// How a runtime is made. A field of zeros is its default.
