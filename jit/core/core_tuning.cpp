@@ -163,8 +163,27 @@ constexpr ConvolutionCosts zen5_costs = {
 constexpr ConvolutionCosts zen3_costs = {
     .product_256 = 0.31,
     .cycles = cycles_of({
+        {cache_block, 424},
+        {kernel_call, 238},
+        {unaligned_load, 0.295},
+        {weight_broadcast, 0.107},
+        {l2_vector, 0.243},
+        {operand_load, 0.0826},
+        {stored_vector, 4.37},
+        {split_stored_vector, 12},
+        {nhwc_stored_vector, 11.7},
+        {staged_vector, 3.4},
+        {transposed_output, 1.12},
+        {packed_row, 7.38},
+        {packed_nhwc_row, 10.1},
+        {packed_by_loops, 0.623},
+        {copied_row, 18},
+        {widened_byte, 1.31},
+        {copied_column, 4.65},
+        {packed_weight, 3.01},
+        {listed_weight, 4.32},
         {summed_pixel, 1},
-        {sliding_call, 400},
+        {sliding_call, 784},
     }, fitted_costs.cycles),
 };
 // clang-format on
