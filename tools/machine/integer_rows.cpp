@@ -162,6 +162,7 @@ constexpr Row table[] = {
     lanes(ZYDIS_MNEMONIC_VPSUBW, 16, subtract),
     lanes(ZYDIS_MNEMONIC_VPSUBD, 32, subtract),
     lanes(ZYDIS_MNEMONIC_VPSUBQ, 64, subtract),
+    lanes(ZYDIS_MNEMONIC_VPADDUSB, 8, saturated<8, false, true>),
     lanes(ZYDIS_MNEMONIC_VPSUBSB, 8, saturated<8, true, false>),
     lanes(ZYDIS_MNEMONIC_VPSUBUSB, 8, saturated<8, false, false>),
     lanes(ZYDIS_MNEMONIC_VPSUBUSW, 16, saturated<16, false, false>),
