@@ -104,6 +104,7 @@ class NestLowering {
         store_table(from, to, canonical_options(from, to, convert_options(*operation)),
                     !builder_.looks_up_by_nibbles());
     if (!table || !is_fastest_as_table(*table, from)) return false;
+    builder_.set_origin(index_of(*operation));
     LaneTensor bytes = source(in_space(operand));
     nest_.outputs.push_back(output);
     nest_.program.sinks.push_back({to});

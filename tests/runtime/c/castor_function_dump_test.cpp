@@ -58,8 +58,8 @@ TEST_F(FunctionDump, NumbersThatAreNoneAreRefused) {
   EXPECT_EQ(dumped(5, 0, 0), "stage 5, expected 1 to 4");
   EXPECT_EQ(dumped(1, -1, 0), "tier -1, expected 0 to 7");
   EXPECT_EQ(dumped(1, 8, 0), "tier 8, expected 0 to 7");
-  EXPECT_EQ(dumped(1, 0, -1), "core -1, expected 0 to 4");
-  EXPECT_EQ(dumped(1, 0, 5), "core 5, expected 0 to 4");
+  EXPECT_EQ(dumped(1, 0, -1), "core -1, expected 0 to 5");
+  EXPECT_EQ(dumped(1, 0, 6), "core 6, expected 0 to 5");
   castor_text* made = nullptr;
   EXPECT_EQ(castor_function_dump(nullptr, 1, 0, 0, &made, nullptr), CASTOR_INVALID_ARGUMENT);
   EXPECT_EQ(castor_function_dump(function_, 1, 0, 0, nullptr, nullptr), CASTOR_INVALID_ARGUMENT);

@@ -69,8 +69,8 @@ TEST(Misuse, OptionsOfRuntimesKernelsAndRuns) {
     expect_refused(error_of(Runtime::create({.tier = number<Tier>(255), .interpret = interpret})),
                    ErrorCode::invalid_argument, "tier 255, expected 0 to 6");
   }
-  expect_refused(error_of(Runtime::create({.core = number<Core>(4)})), ErrorCode::invalid_argument,
-                 "core 4, expected 0 to 3");
+  expect_refused(error_of(Runtime::create({.core = number<Core>(5)})), ErrorCode::invalid_argument,
+                 "core 5, expected 0 to 4");
   ObserveOptions observe;
   observe.log_level = number<LogLevel>(4);
   expect_refused(error_of(Runtime::create({.observe = observe})), ErrorCode::invalid_argument,
