@@ -159,7 +159,8 @@ constexpr ConvolutionCosts zen5_costs = {
     }),
 };
 
-/// Fitted to bench/data/sweep-zen3-fit.csv, of tier avx2: two pairs of vpmaddwd and vpaddd take 1.24 cycles.
+/// Fitted to bench/data/sweep-zen3-fit.csv, of tier avx2, on a busy machine. A pair of vpmaddwd and
+/// vpaddd takes 0.62 cycles (peak_GMACps of castor-bench).
 constexpr ConvolutionCosts zen3_costs = {
     .product_256 = 0.31,
     .cycles = cycles_of({

@@ -50,7 +50,7 @@ BitPacker::BitPacker(const Target& target, ElementType element)
     return;
   }
   constexpr int no_byte = 0x80;
-  // Of AVX2 the upper half's bytes are picked to where those of the lower half end, if they fit.
+  // On AVX2 the bytes of the upper half go where those of the lower half end, if they fit.
   const bool joins_by_or = !target.has_avx512() && bytes_ <= 16 && bits != 4;
   picks_ = vector_constant<uint8_t>(vector_bits_, [&](int i) {
     const int in_part = i % 16 - (joins_by_or && i >= 16 ? 2 * bits : 0);

@@ -17,7 +17,7 @@ namespace {
 /// The model of this machine's core; nothing where it has none of its own.
 std::optional<jit::PortModel> host_model() {
   const jit::Core core = jit::choose_core(jit::host().identity).core;
-  if (core == jit::Core::generic || core == jit::Core::zen3) return std::nullopt;
+  if (name_of(jit::tuning_of(core).port_model) != name_of(core)) return std::nullopt;
   return jit::port_model_of(core, jit::host().identity);
 }
 
