@@ -41,6 +41,14 @@ void never_take(std::span<std::byte> jump) {
   }
 }
 
+/// vmovntps as the vmovups of the same operands, whose opcode differs.
+void store_in_cache(const DecodedInstruction& decoded, std::span<std::byte> store) {
+  const auto& raw = decoded.instruction.raw;
+  const bool is_evex = decoded.instruction.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
+  const size_t opcode = is_evex ? raw.evex.offset + 4u : raw.vex.offset + size_t{raw.vex.size};
+  store[opcode] = std::byte{0x11};
+}
+
 bool is_conditional(const DecodedInstruction& decoded) {
   return decoded.instruction.meta.category == ZYDIS_CATEGORY_COND_BR;
 }
@@ -102,7 +110,8 @@ void LoopReplay::allocate(const LoopNeeds& needs) {
   }
 }
 
-/// Entry, the loop at its own offset within a cache line, exit, constants.
+/// Entry, exit, and the kernel from the beginning of a cache line on; after the loop it jumps to
+/// the exit.
 void LoopReplay::emit(const jit::MachineCode& code, const jit::CodeLoop& loop,
                       std::span<const DecodedInstruction> body) {
   using namespace Xbyak::util;
@@ -114,12 +123,9 @@ void LoopReplay::emit(const jit::MachineCode& code, const jit::CodeLoop& loop,
   c.mov(rax, reinterpret_cast<uint64_t>(saved_.data() + 1));
   for (int i = 1; i < 16; ++i) c.mov(Xbyak::Reg64(i), c.ptr[rax + 8 * i]);
   c.mov(rax, c.ptr[rax]);
-  Xbyak::Label begin;
+  Xbyak::Label begin, exit;
   c.jmp(begin, Code::T_NEAR);
-  while (c.getSize() % 64 != loop.begin % 64) c.nop();
-  c.L(begin);
-  const size_t at = c.getSize();
-  for (uint32_t i = loop.begin; i < loop.end; ++i) c.db(std::to_integer<int>(code.bytes[i]));
+  c.L(exit);
   c.lfence();  // else what is left of the loop overlaps with the next call, more of a long one
   c.mov(rax, c.ptr[reinterpret_cast<uint64_t>(saved_.data())]);
   c.mov(rsp, rax);
@@ -127,41 +133,60 @@ void LoopReplay::emit(const jit::MachineCode& code, const jit::CodeLoop& loop,
   c.vzeroupper();
   c.ret();
   while (c.getSize() % 64 != 0) c.nop();
-  const size_t pool = c.getSize();
-  for (const std::byte byte : code.pool()) c.db(std::to_integer<int>(byte));
+  const size_t at = c.getSize();
+  for (const std::byte byte : code.bytes) c.db(std::to_integer<int>(byte));
+  const size_t end = c.getSize();
 
-  auto* bytes = reinterpret_cast<std::byte*>(const_cast<uint8_t*>(c.getCode()));
-  const auto moved = static_cast<int64_t>(at) - loop.begin;
-  for (const uint32_t reference : code.pool_references) {
-    if (reference < loop.begin || reference >= loop.end) continue;
-    int32_t displacement = 0;
-    std::memcpy(&displacement, bytes + reference + moved, sizeof displacement);
-    displacement += static_cast<int32_t>(static_cast<int64_t>(pool) - code.pool_begin - moved);
-    std::memcpy(bytes + reference + moved, &displacement, sizeof displacement);
+  auto* bytes = reinterpret_cast<std::byte*>(const_cast<uint8_t*>(c.getCode())) + at;
+  for (const DecodedInstruction& decoded : body) {
+    const std::span<std::byte> own(bytes + decoded.offset, decoded.instruction.length);
+    if (is_conditional(decoded) && decoded.offset != body.back().offset) never_take(own);
+    if (decoded.instruction.mnemonic == ZYDIS_MNEMONIC_VMOVNTPS) store_in_cache(decoded, own);
   }
-  for (const DecodedInstruction& decoded : body.first(body.size() - 1)) {
-    if (!is_conditional(decoded)) continue;
-    never_take({bytes + decoded.offset + moved, decoded.instruction.length});
-  }
+  c.setSize(at + loop.begin);
+  c.L(begin);
+  c.setSize(at + loop.end);
+  c.jmp(exit, Code::T_NEAR);
+  c.setSize(end);
   c.setProtectModeRE();
+}
+
+uint64_t LoopReplay::value_of(const LoopSource& source) const {
+  const auto pointer = addresses_.find(source);
+  return pointer != addresses_.end() ? pointer->second : number;
+}
+
+/// Slots of the records that a pointer goes through, of as many as a call has iterations.
+void LoopReplay::fill_records(const LoopNeeds& needs) {
+  for (const LoopSource& source : needs.sources) {
+    const int64_t step = needs.steps[static_cast<size_t>(source.reg)];
+    if (!source.slot || step == 0) continue;
+    const uint64_t base = value_of({.reg = source.reg}) + static_cast<uint64_t>(*source.slot);
+    for (int64_t i = 0; i < max_iterations; ++i) {
+      const uint64_t value = value_of(source);
+      std::memcpy(reinterpret_cast<void*>(base + static_cast<uint64_t>(i * step)), &value,
+                  sizeof value);
+    }
+  }
 }
 
 LoopReplay::Call LoopReplay::call_of(const LoopNeeds& needs, int64_t iterations) const {
   Call call;
-  const int64_t last = (iterations - (needs.end_is_included ? 1 : 0)) * needs.step;
-  const auto value_of = [&](const LoopSource& source) -> uint64_t {
-    const auto pointer = addresses_.find(source);
-    if (pointer != addresses_.end()) return pointer->second;
-    return needs.limit == source ? static_cast<uint64_t>(last) : number;
-  };
+  const auto counter = static_cast<size_t>(needs.counter);
+  const int64_t last = (iterations - (needs.end_is_included ? 1 : 0)) * needs.steps[counter];
   for (int i = 0; i < 16; ++i) call.registers[static_cast<size_t>(i)] = value_of({.reg = i});
-  call.registers[static_cast<size_t>(needs.counter)] =
-      static_cast<uint64_t>(needs.limit ? 0 : -last);
+  const bool has_records = needs.pointers.contains({.reg = needs.counter});
+  if (!has_records) call.registers[counter] = static_cast<uint64_t>(needs.limit ? 0 : -last);
+  const uint64_t limit = call.registers[counter] + static_cast<uint64_t>(last);
+  if (needs.limit && !needs.limit->slot) {
+    call.registers[static_cast<size_t>(needs.limit->reg)] = limit;
+  }
   for (const LoopSource& source : needs.sources) {
-    if (!source.slot) continue;
-    const uint64_t base = call.registers[static_cast<size_t>(source.reg)];
-    call.slots.emplace_back(reinterpret_cast<uint64_t*>(base + static_cast<uint64_t>(*source.slot)),
-                            value_of(source));
+    const auto reg = static_cast<size_t>(source.reg);
+    if (!source.slot || needs.steps[reg] != 0) continue;
+    const uint64_t address = call.registers[reg] + static_cast<uint64_t>(*source.slot);
+    call.slots.emplace_back(reinterpret_cast<uint64_t*>(address),
+                            needs.limit == source ? limit : value_of(source));
   }
   return call;
 }
@@ -194,10 +219,7 @@ Result<std::unique_ptr<LoopReplay>> LoopReplay::prepare(const jit::MachineCode& 
                                                         const jit::CodeLoop& loop) {
   const auto program = jit::decode(code);
   if (!program) return program.error();
-  std::vector<DecodedInstruction> body;
-  for (const DecodedInstruction& decoded : *program) {
-    if (decoded.offset >= loop.begin && decoded.offset < loop.end) body.push_back(decoded);
-  }
+  const std::vector<DecodedInstruction> body = jit::iteration_of(*program, loop);
   const auto takes_tiles = [](const DecodedInstruction& decoded) {
     return decoded.instruction.meta.category == ZYDIS_CATEGORY_AMX_TILE;
   };
@@ -208,6 +230,7 @@ Result<std::unique_ptr<LoopReplay>> LoopReplay::prepare(const jit::MachineCode& 
   if (!needs) return needs.error();
   std::unique_ptr<LoopReplay> replay(new LoopReplay);
   replay->allocate(*needs);
+  replay->fill_records(*needs);
   replay->emit(code, loop, body);
   const int64_t known = loop.load_bytes + loop.store_bytes;
   const int64_t bytes = known > 0 ? known : unknown_bytes;

@@ -13,13 +13,13 @@
 
 namespace castor::bench {
 
-/// The loop's own bytes between an entry that sets all registers and an exit. Every pointer that
-/// the loop has is that of a buffer of its own; strides and the like are 64; tensors, vectors and
-/// masks are full of 1.0f, tables of offsets lead to 64 cache lines, tables of masks have
-/// all bits. Branches but the closing one
-/// are made not to be taken (`jo`, as nothing overflows), as the port model counts inner loops
-/// once; nothing else is changed. Calls of a few iterations and of about four times as many are
-/// measured in turn, so that the difference is the loop's alone (as LoopSlope has it).
+/// The kernel's own bytes with an entry into the loop that sets all registers and an exit after it.
+/// Every pointer that the loop has is that of a buffer of its own; strides and the like are 64;
+/// tensors, vectors and masks are full of 1.0f, tables of offsets lead to 64 cache lines, tables of
+/// masks have all bits. Branches but the closing one are made not to be taken (`jo`, as nothing
+/// overflows), as the port model counts inner loops once, and streaming stores are plain ones, as
+/// nothing leaves L1; nothing else is changed. Calls of a few iterations and of about four times as
+/// many are measured in turn, so that the difference is the loop's alone (as LoopSlope has it).
 class LoopReplay {
  public:
   /// Fails where loop_needs does, (unsupported) where the loop takes addresses from memory, so that
@@ -42,6 +42,8 @@ class LoopReplay {
   void emit(const jit::MachineCode& code, const jit::CodeLoop& loop,
             std::span<const jit::DecodedInstruction> body);
   void allocate(const LoopNeeds& needs);
+  void fill_records(const LoopNeeds& needs);
+  uint64_t value_of(const LoopSource& source) const;
   Call call_of(const LoopNeeds& needs, int64_t iterations) const;
   void run(const Call& call) const;
   Status try_in_child() const;

@@ -28,21 +28,22 @@ struct LoopSource {
 };
 
 /// What a loop needs to run. A loop counts in one register: it ends where `cmp counter, limit` says
-/// so, or where `add counter, step`, `sub` or `dec` gives 0 or less.
+/// so, or where `add counter, step`, `sub` or `dec` gives 0 or less. A counter may be a pointer
+/// that goes through records.
 struct LoopNeeds {
   std::set<LoopSource> sources;     ///< all that are read before they are written
   std::set<LoopSource> pointers;    ///< those sources that addresses are made of
   std::set<LoopSource> offsets;     ///< those pointers to 32-bit offsets within a buffer
   std::set<LoopSource> masks;       ///< those pointers to masks
+  std::array<int64_t, 16> steps{};  ///< what an iteration adds to each register, by constants
   int counter = 0;                  ///< the register that counts
-  int64_t step = 0;                 ///< what an iteration adds to it
   std::optional<LoopSource> limit;  ///< none: the loop counts to 0
   bool end_is_included = false;     ///< an iteration begins with the counter at the limit, or at 0
 };
 
-/// Reads the loop as a list: branches but the last are not taken, so inner loops run once. Fails
-/// (unsupported) where an address is made of something that is neither of these, where the loop
-/// ends otherwise, and where it stores past the caches or calls a routine.
+/// Reads an iteration, routines that are called included, as a list: branches but the last are not
+/// taken, so inner loops run once. Fails (unsupported) where an address is made of something that
+/// is neither of these, and where the loop ends otherwise.
 Result<LoopNeeds> loop_needs(std::span<const jit::DecodedInstruction> body);
 
 }  // namespace castor::bench

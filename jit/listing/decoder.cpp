@@ -59,6 +59,22 @@ Status check_references(std::span<const DecodedInstruction> program, const Machi
   return {};
 }
 
+constexpr int max_nested_calls = 8;  // a routine that calls itself is followed no further
+
+/// Appends an instruction, and what it calls.
+void run_through(std::span<const DecodedInstruction> program, const DecodedInstruction& decoded,
+                 int nested_calls, std::vector<DecodedInstruction>& result) {
+  result.push_back(decoded);
+  const auto target = branch_target(decoded);
+  const bool calls = target && decoded.instruction.meta.category == ZYDIS_CATEGORY_CALL;
+  if (!calls || nested_calls == max_nested_calls) return;
+  auto routine = std::ranges::lower_bound(program, *target, {}, &DecodedInstruction::offset);
+  for (; routine != program.end(); ++routine) {
+    run_through(program, *routine, nested_calls + 1, result);
+    if (routine->instruction.meta.category == ZYDIS_CATEGORY_RET) return;
+  }
+}
+
 }  // namespace
 
 Result<std::vector<DecodedInstruction>> decode(const MachineCode& code) {
@@ -88,6 +104,16 @@ std::optional<uint32_t> branch_target(const DecodedInstruction& decoded) {
     return static_cast<uint32_t>(decoded.end() + operand.imm.value.s);
   }
   return std::nullopt;
+}
+
+std::vector<DecodedInstruction> iteration_of(std::span<const DecodedInstruction> program,
+                                             const CodeLoop& loop) {
+  std::vector<DecodedInstruction> result;
+  for (const DecodedInstruction& decoded : program) {
+    if (decoded.offset < loop.begin || decoded.offset >= loop.end) continue;
+    run_through(program, decoded, 0, result);
+  }
+  return result;
 }
 
 std::optional<int64_t> rip_relative_target(const DecodedInstruction& decoded,

@@ -40,6 +40,11 @@ Result<std::vector<DecodedInstruction>> decode(const MachineCode& code);
 /// Offset that a jump or a call goes to; none for other instructions and for indirect branches.
 std::optional<uint32_t> branch_target(const DecodedInstruction& decoded);
 
+/// What an iteration of the loop runs through where no branch is taken: its instructions and, after
+/// each call, those of the routine up to its return.
+std::vector<DecodedInstruction> iteration_of(std::span<const DecodedInstruction> program,
+                                             const CodeLoop& loop);
+
 /// Offset in the code that a rip-relative memory operand names; none for other operands.
 std::optional<int64_t> rip_relative_target(const DecodedInstruction& decoded,
                                            const ZydisDecodedOperand& operand);

@@ -22,9 +22,11 @@ using Ports = uint16_t;
 
 /// Classes of instructions that cost the same on every core, with and without a zmm register.
 enum class Cost : uint8_t {
-  same,        ///< only in forms of `PortRow`: the same cost as `PortRow::cost`
-  unmeasured,  ///< no figure is known: the model refuses the instruction
-  none,        ///< no port: moves that renaming removes, plain loads and stores, prefetches
+  same,          ///< only in forms of `PortRow`: the same cost as `PortRow::cost`
+  unmeasured,    ///< no figure is known: the model refuses the instruction
+  none,          ///< no port: moves that renaming removes, plain loads and stores, prefetches
+  masked_load,   ///< by the signs of a vector
+  masked_store,  ///< the same
   vector_alu,
   ternary_logic,
   vector_min_max,
@@ -122,6 +124,7 @@ enum class Cost : uint8_t {
   gpr_alu,
   gpr_carry,
   gpr_count,
+  gpr_trailing_zeros,
   gpr_bits,
   gpr_extract_bits,
   gpr_exchange,
@@ -138,7 +141,7 @@ enum class Cost : uint8_t {
 inline constexpr size_t cost_count = static_cast<size_t>(Cost::zero_upper) + 1;
 
 /// A row of a core's table as it is written: the class, the micro-operations of forms of up to 256
-/// bits (or without vectors) and of those of 512 bits, and latencies.
+/// bits (or without vectors) and of those of 512 bits, or of masks of 64 bits, and latencies.
 ///
 /// Micro-operations are parted by spaces: "FP12" is one that any one of FP1 and FP2 does in a
 /// cycle, "FP12*2" one that holds its port for two cycles, "ALU0|branch" one of ALU0 and branch.

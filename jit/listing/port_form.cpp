@@ -14,7 +14,10 @@ OperandForm form_of(const DecodedInstruction& decoded) {
   form.under_mask = decoded.instruction.avx.mask.mode == ZYDIS_MASK_MODE_MERGING ||
                     decoded.instruction.avx.mask.mode == ZYDIS_MASK_MODE_ZEROING;
   for (const ZydisDecodedOperand& operand : decoded.written_operands()) {
-    if (touches_memory(decoded, operand)) form.memory = true;
+    if (touches_memory(decoded, operand)) {
+      form.memory = true;
+      if (&operand == decoded.operands.data()) form.memory_destination = true;
+    }
     if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) continue;
     switch (ZydisRegisterGetClass(operand.reg.value)) {
       case ZYDIS_REGCLASS_ZMM: form.wide = true; [[fallthrough]];
@@ -29,6 +32,8 @@ OperandForm form_of(const DecodedInstruction& decoded) {
         if (&operand == decoded.operands.data()) form.gpr_destination = true;
     }
   }
+  const std::string_view name = decoded.mnemonic();
+  if (name.starts_with('k') && name.ends_with('q')) form.wide = true;
   return form;
 }
 
@@ -53,6 +58,7 @@ Cost first_given(const PortRow& row, std::initializer_list<Cost> special) {
 Cost cost_of(const PortRow& row, const DecodedInstruction& decoded, const OperandForm& form) {
   const auto given = [](bool applies, Cost cost) { return applies ? cost : Cost::same; };
   if (is_zeroing(row, decoded, form)) return Cost::none;
+  if (form.memory_destination && row.to_memory != Cost::same) return row.to_memory;
   if (form.memory && (row.with_memory != Cost::same || row.load_to_mask != Cost::same)) {
     return first_given(row, {given(form.mask_destination, row.load_to_mask), row.with_memory});
   }

@@ -11,10 +11,11 @@ namespace castor::jit {
 /// What the operands of one instruction say of its cost.
 struct OperandForm {
   bool vector = false;  // has a vector register
-  bool wide = false;    // has a zmm register
+  bool wide = false;    // has a zmm register, or works on all 64 bits of masks
   bool gpr = false;     // has a general register, other than in an address
   bool gpr_destination = false;
   bool memory = false;
+  bool memory_destination = false;
   bool mask_destination = false;
   bool under_mask = false;
   bool mask_source = false;

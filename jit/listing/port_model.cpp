@@ -188,8 +188,8 @@ Result<PortCycles> port_cycles(std::span<const DecodedInstruction> program, cons
                                const CodeLoop& loop, PortModel model) {
   if (Status status = check_extent(program, loop); !status) return status.error();
   Demand demand(port_core(model), tile_rows_of(program, code));
-  for (const DecodedInstruction& decoded : program) {
-    if (decoded.offset < loop.begin || decoded.offset >= loop.end) continue;
+  const std::vector<DecodedInstruction> iteration = iteration_of(program, loop);
+  for (const DecodedInstruction& decoded : iteration) {
     if (Status status = demand.add(decoded); !status) return status.error();
   }
   return demand.cycles();

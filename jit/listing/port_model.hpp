@@ -19,6 +19,7 @@ struct PortRow {
   std::string_view mnemonic;  ///< Zydis's name; a '*' at its end stands for any ending
   Cost cost;
   Cost with_memory = Cost::same;   ///< with a memory operand
+  Cost to_memory = Cost::same;     ///< with one as destination; else `with_memory`
   Cost with_gpr = Cost::same;      ///< with a general register operand
   Cost to_gpr = Cost::same;        ///< with one as destination; else `with_gpr`
   Cost to_mask = Cost::same;       ///< with a mask register as destination

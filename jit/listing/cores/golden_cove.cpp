@@ -28,6 +28,8 @@ constexpr std::string_view ports[] = {"p0", "p1", "p5", "p6", "p10", "DIV"};
 // clang-format off
 constexpr CoreRow rows[] = {
     // class                up to 256 bits       512 bits             latencies
+    {masked_load,           "-"},
+    {masked_store,          "-"},
     {vector_alu,            "p015",              "p05",               1, 1},
     {ternary_logic,         "p015",              "p05",               1, 1},
     {vector_min_max,        "p01",               "p0",                1, 1},
@@ -125,6 +127,7 @@ constexpr CoreRow rows[] = {
     {gpr_alu,               "p0156|p10",         {},                  1},
     {gpr_carry,             "p06",               {},                  1},
     {gpr_count,             "p1",                {},                  3},
+    {gpr_trailing_zeros,    "p1",                {},                  3},
     {gpr_bits,              "p1",                {},                  1},
     {gpr_extract_bits,      "p06 p1",            {},                  2},
     {gpr_exchange,          "p0156|p10 p0156|p10 p0156|p10",  {},     2},

@@ -35,6 +35,8 @@ constexpr std::string_view ports[] = {"FP0",  "FP1",  "FP2",  "FP3",  "FP4", "FP
 // clang-format off
 constexpr CoreRow rows[] = {
     // class                any width            512 bits      latencies
+    {masked_load,           "-"},
+    {masked_store,          "-"},
     {vector_alu,            "FP0123",            {},           2},
     {ternary_logic,         "FP0123",            {},           2},
     {vector_min_max,        "FP0123",            {},           2},
@@ -132,6 +134,7 @@ constexpr CoreRow rows[] = {
     {gpr_alu,               "ALU012345",         {},           1},
     {gpr_carry,             "ALU012345",         {},           1},
     {gpr_count,             "ALU012345",         {},           1},
+    {gpr_trailing_zeros,    "ALU012",            {},           1},
     {gpr_bits,              "ALU012",            {},           1},
     {gpr_extract_bits,      "ALU012",            {},           1},
     {gpr_exchange,          "ALU012345*0 ALU012345*0"},  // renamed: two slots of the front end

@@ -3,6 +3,7 @@
 // on the core, and what the tables have in common.
 #include "jit/listing/port_core.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -105,37 +106,59 @@ std::vector<MeasuredForm> measured_forms(const std::string& file) {
   return forms;
 }
 
-/// A bound may be below what was measured, hardly above. Much below is what waits for other things
-/// than ports: for flags, or for the cache lines of stores by turns with others. Classes have one
-/// latency each.
-TEST(PortCores, Zen5IsAsMeasured) {
-  const auto forms = measured_forms("instructions-zen5.csv");
+/// A core that was measured with castor-ports.
+struct MeasuredCore {
+  PortModel model;
+  const char* name;
+  /// Forms that take longer than ports explain: they wait for flags, for registers of masks, or for
+  /// the cache lines of stores by turns with others.
+  std::set<std::string> waiting;
+};
+
+void PrintTo(const MeasuredCore& core, std::ostream* stream) { *stream << core.name; }
+
+class MeasuredCores : public testing::TestWithParam<MeasuredCore> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    PortCores, MeasuredCores,
+    testing::Values(MeasuredCore{PortModel::zen4,
+                                 "zen4",
+                                 {"adc r", "stmxcsr, ldmxcsr", "vptest ymm", "kmovq m, k",
+                                  "kmovq k, r", "kortestw"}},
+                    MeasuredCore{PortModel::zen5, "zen5", {"adc r", "vcvtps2ph m, zmm"}}),
+    [](const auto& core) { return std::string(core.param.name); });
+
+/// A bound may be below what was measured, hardly above. Classes have one latency each.
+TEST_P(MeasuredCores, AreAsMeasured) {
+  const auto& [model, core, waiting] = GetParam();
+  const auto forms = measured_forms(fmt::format("instructions-{}.csv", core));
   ASSERT_GT(forms.size(), 250u);
   for (const MeasuredForm& measured : forms) {
     const InstructionForm* form = bench::form_named(measured.name);
     ASSERT_NE(form, nullptr) << measured.name;
-    const auto cycles = cycles_of(*form, PortModel::zen5);
+    const auto cycles = cycles_of(*form, model);
     ASSERT_TRUE(cycles) << measured.name;
     EXPECT_LE(*cycles, 1.04 * measured.cycles + 0.01) << measured.name;
-    const bool waits = measured.name == "adc r" || measured.name == "vcvtps2ph m, zmm";
+    const bool waits = waiting.contains(measured.name);
     EXPECT_GE(*cycles, waits ? 0 : 0.78 * measured.cycles - 0.02) << measured.name;
     if (!measured.latency || measured.name.starts_with("vscalefps")) continue;
     const auto loop = InstructionLoop::independent({form});
-    EXPECT_NEAR(*latency_at(loop->body(), 0, PortModel::zen5), *measured.latency, 1.05)
-        << measured.name;
+    EXPECT_NEAR(*latency_at(loop->body(), 0, model), *measured.latency, 1.05) << measured.name;
   }
 }
 
 /// Whether one of these pairs reads a third source just when it has been made, so that it needs no
 /// port of the registers (zen5.cpp): they take 0.67 to 0.85 cycles, and their bound is 1.
-bool reads_what_is_just_made(const std::string& name, const std::string& probe) {
+bool reads_what_is_just_made(PortModel model, const std::string& name, const std::string& probe) {
+  if (model != PortModel::zen5) return false;
   if (name == "vfmadd231ps ymm") return probe == "vmovd r, xmm";
   return name.starts_with("vpermi2") && probe == "vfmadd231ps zmm";
 }
 
 /// Two instructions by turns: a bound above their time would give them too few ports.
-TEST(PortCores, Zen5IsAboveNoMeasuredPair) {
-  std::ifstream stream(data_file("pairs-zen5.csv"));
+TEST_P(MeasuredCores, AreAboveNoMeasuredPair) {
+  const PortModel model = GetParam().model;
+  std::ifstream stream(data_file(fmt::format("pairs-{}.csv", GetParam().name)));
   std::string line;
   std::getline(stream, line);
   std::vector<std::string> probes = quoted_words(line);
@@ -153,8 +176,8 @@ TEST(PortCores, Zen5IsAboveNoMeasuredPair) {
       ASSERT_NE(other, nullptr) << probe;
       ASSERT_TRUE(std::getline(cells, cell, ',')) << line;
       const double measured = std::stod(cell);
-      const double bound = *cycles_of({form, other}, PortModel::zen5);
-      const bool is_quicker = reads_what_is_just_made(name, probe);
+      const double bound = *cycles_of({form, other}, model);
+      const bool is_quicker = reads_what_is_just_made(model, name, probe);
       EXPECT_LE(bound, is_quicker ? 1 : 1.04 * measured + 0.01) << name << " beside " << probe;
       ++pairs;
     }
