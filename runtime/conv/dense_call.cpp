@@ -57,23 +57,28 @@ void CallWeights::set_arguments(int64_t group, int64_t tile, std::byte* scratch,
   arguments.weight_zero_points = zero_points() + channel;
 }
 
+/// Signed ones have 128 added, unless the engine keeps signs; without VNNI the zero point is
+/// subtracted.
+int32_t CallWeights::padding() const {
+  const jit::ProductEngine engine = convolution_.plan.engine;
+  if (!multiplies_bytes(engine)) return 0;
+  const bool has_sign_flip = takes_u8_by_i8(engine) && convolution_.operands.x_is_signed;
+  return operands_.x_zero_point + (has_sign_flip ? 128 : 0);
+}
+
 /// (x - a)(w - b) summed is xw - b x - a w + a b summed; what does not depend on pixels comes
 /// first. Modulo 2^32. Of output channels from `first` on, whose weights have these sums; `starts`
-/// is of all channels. x as the kernel has it: signed ones plus 128, unless the engine keeps
-/// signs; without VNNI less its zero point.
+/// is of all channels.
 void CallWeights::set_starts(int64_t first, std::span<const int32_t> sums, int32_t* starts) const {
   const ConvolutionGeometry& geometry = convolution_.plan.geometry;
   const int32_t* zeros = zero_points() + first;
   const auto products = static_cast<uint32_t>(jit::products_of_output(geometry));
-  const jit::ProductEngine engine = convolution_.plan.engine;
-  const bool has_sign_flip = takes_u8_by_i8(engine) && convolution_.operands.x_is_signed;
-  const auto a = static_cast<uint32_t>(operands_.x_zero_point + (has_sign_flip ? 128 : 0));
+  const auto a = static_cast<uint32_t>(padding());
   const bool has_pairs = convolution_.window_sums == jit::WindowSums::words;
-  const bool bytes = multiplies_bytes(engine);
   for (size_t m = 0; m < sums.size(); ++m) {
     const auto b = static_cast<uint32_t>(has_pairs ? jit::zero_point_of_words(zeros[m]) : zeros[m]);
     const uint32_t start = products * a * b - a * static_cast<uint32_t>(sums[m]);
-    starts[first + static_cast<int64_t>(m)] = bytes ? static_cast<int32_t>(start) : 0;
+    starts[first + static_cast<int64_t>(m)] = static_cast<int32_t>(start);
   }
 }
 

@@ -35,6 +35,10 @@ class CallWeights {
   void set_arguments(int64_t group, int64_t tile, std::byte* scratch,
                      jit::DenseArguments& arguments) const;
 
+  /// What kernels multiply of x in the padding, and has no part in sums: its zero point, in the
+  /// form in which they have x.
+  int32_t padding() const;
+
  private:
   int32_t* zero_points() const { return int32_at(scratch_, convolution_.parts.zero_points); }
   int64_t first_channel(int64_t group, int64_t tile) const {

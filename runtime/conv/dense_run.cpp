@@ -5,6 +5,7 @@
 #include "runtime/conv/convolution_output.hpp"
 #include "runtime/conv/dense_call.hpp"
 #include "runtime/conv/interleave.hpp"
+#include "runtime/conv/padded_slices.hpp"
 
 namespace castor::detail {
 
@@ -46,7 +47,11 @@ struct DenseCall {
 class BlockRun {
  public:
   BlockRun(const DenseCall& call, const PackedBlock& block)
-      : call_(call), bound_(call.bound), plan_(call.bound.plan), block_(block) {}
+      : call_(call),
+        bound_(call.bound),
+        plan_(call.bound.plan),
+        block_(block),
+        slices_(call.bound, block.place.outer) {}
 
   /// Some pixel tiles of one tile of channels, which takes those of `taken_from_input` from the
   /// input.
@@ -116,11 +121,13 @@ class BlockRun {
     return all + first_channel(tile) * block_.pixels();
   }
 
-  /// The arguments of all tiles of a block, but for which ones they are.
-  jit::DenseArguments arguments_of(int64_t tile) const {
+  /// The arguments of all tiles of a block, but for which ones they are; `starts` as long as they.
+  jit::DenseArguments arguments_of(int64_t tile, TileStarts& starts) const {
     const BlockPlace& place = block_.place;
     jit::DenseArguments arguments = k_steps_of(plan_, block_);
     call_.weights.set_arguments(place.group, tile, block_.scratch, arguments);
+    const auto channels = static_cast<int>(first_channel(tile + 1) - first_channel(tile));
+    slices_.leave_padding_out(call_.weights, channels, starts, arguments);
     arguments.window_sums = window_sums(bound_, block_);
     if (!bound_.input_code) return arguments;
     const ConvolutionGeometry& geometry = plan_.geometry;
@@ -160,7 +167,8 @@ class BlockRun {
   void run_pixel_tiles(int64_t tile, const BoundTiles& of, const PixelTiles& tiles,
                        const KernelCode<jit::DenseTile>& kernel) const {
     OutputPiece piece = piece_of(tile);
-    jit::DenseArguments arguments = arguments_of(tile);
+    TileStarts starts;  // most blocks have no use for it
+    jit::DenseArguments arguments = arguments_of(tile, starts);
     set_tiles(arguments, of.run, tiles);
     const auto code = kernel.entry();
     if (plan_.transposes()) {
@@ -204,6 +212,7 @@ class BlockRun {
   const BoundDense& bound_;
   const jit::DensePlan& plan_;
   const PackedBlock& block_;
+  const InnerSlices slices_;
 };
 
 /// Runs the tasks of one call.
