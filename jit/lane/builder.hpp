@@ -203,9 +203,10 @@ class LaneBuilder {
   /// rounding it once more to a format at least two bits shorter is rounding the exact value once.
   /// (Boldo and Melquiond, "When double rounding is odd".) Enough for eight bits and bf16's range.
   LaneId f64_to_f32_odd(LaneId a);
-  /// The same to 24 bits, for a value that will be rounded to f16: values below f32's normal
-  /// numbers may become anything that f16 rounds to zero.
-  LaneId f64_to_f32_odd_for_f16(LaneId a);
+  /// The same to 24 bits, for a value that will be rounded to a format without f32's range: what is
+  /// below f32's normal numbers may become anything that is rounded to zero, and what is above its
+  /// numbers the largest of them.
+  LaneId f64_to_f32_odd_in_range(LaneId a);
 
   /// Rounds up: the least f32 that is not below a. |a| is not below f32's normal numbers, or the
   /// result's sign is all that matters; NaN stays or becomes -infinity.

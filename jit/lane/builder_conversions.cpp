@@ -20,7 +20,14 @@ LaneId LaneBuilder::f64_to_f32_odd(LaneId a) {
   return f64_to_f32(fold_low_bits(a, 43));
 }
 
-LaneId LaneBuilder::f64_to_f32_odd_for_f16(LaneId a) { return f64_to_f32(fold_low_bits(a, 29)); }
+LaneId LaneBuilder::f64_to_f32_odd_in_range(LaneId a) {
+  constexpr uint64_t dropped = (uint64_t{1} << 29) - 1;
+  if (!has_wide_conversions()) return f64_to_f32(fold_low_bits(a, 29));
+  const auto toward_zero = static_cast<int64_t>(LaneRounding::toward_zero);
+  const LaneId cut = unary(LaneOp::f64_to_f32, LaneType::f32, a, toward_zero);
+  const LaneId is_inexact = mask_resize(any_bits(a, constant(LaneType::i64, dropped)), 32);
+  return select(is_inexact, bit_or(cut, constant(LaneType::i32, 1)), cut);
+}
 
 LaneId LaneBuilder::f64_to_f32_up(LaneId a) {
   if (target_.has_avx512()) {

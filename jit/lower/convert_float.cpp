@@ -105,10 +105,11 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
       value = by_f16_lanes ? builder.f64_to_f16(value) : builder.f64_to_f32(value);
       return LaneTensor::computed(builder, to, {value, Narrowing::truncate});
     }
-    // f16's rounding needs no more of f32's range; nf4 compares with f32 numbers.
-    const LaneId prepared = to == ElementType::f16   ? builder.f64_to_f32_odd_for_f16(value)
-                            : to == ElementType::nf4 ? builder.f64_to_f32_up(value)
-                                                     : builder.f64_to_f32_odd(value);
+    // Formats with f32's exponents need its range; nf4 compares with f32 numbers.
+    const bool has_wide_range = to == ElementType::bf16 || to == ElementType::f8e8m0;
+    const LaneId prepared = to == ElementType::nf4 ? builder.f64_to_f32_up(value)
+                            : has_wide_range       ? builder.f64_to_f32_odd(value)
+                                                   : builder.f64_to_f32_odd_in_range(value);
     return narrow_f32(builder, prepared, to, saturate_finite ? ConvertOptions{} : options, {});
   }
   if (encodes_in_f16_lanes(builder, from, to, options)) {

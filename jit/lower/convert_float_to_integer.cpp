@@ -112,14 +112,31 @@ LaneTensor saturate_small_f16(LaneBuilder& builder, ElementType to, Rounded roun
        is_signed_integer(to) ? Narrowing::saturate_to_signed : Narrowing::saturate_to_unsigned});
 }
 
+/// To at most 16 bits from f64, by masks: what is above the range is replaced in the narrower
+/// lanes, below, NaN included, the conversion's own result (the smallest integer) saturates to 0. A
+/// comparison into a mask takes none of the pipes of conversions and packs, with which a minimum of
+/// floats shares them on Zen 4.
+LaneTensor saturate_f64_to_small_unsigned(LaneBuilder& builder, ElementType to, Rounded rounded) {
+  const LaneId is_above = builder.compare(FloatPredicate::greater_equal, rounded.value,
+                                          first_above(builder, LaneType::f64, to));
+  const LaneId integer = builder.float_to_signed(rounded.value, 32, rounded.left_to_do);
+  const LaneId largest = builder.constant(LaneType::i32, integer_max(to));
+  return LaneTensor::computed(builder, to,
+                              {builder.select(builder.mask_resize(is_above, 32), largest, integer),
+                               Narrowing::saturate_to_unsigned});
+}
+
 /// At most 16 bits: clamped above in float; below, NaN included, the conversion's own result (the
 /// smallest integer) saturates to 0.
 LaneTensor saturate_to_small_unsigned(LaneBuilder& builder, ElementType to, LaneType lane,
                                       Rounded rounded, bool may_be_nan) {
+  const bool has_masks = builder.has_wide_conversions();
+  if (lane == LaneType::f64 && may_be_nan && has_masks) {
+    return saturate_f64_to_small_unsigned(builder, to, rounded);
+  }
   const LaneId limit = builder.float_constant(lane, static_cast<double>(integer_max(to)));
-  const bool as_integers = !may_be_nan && builder.has_wide_conversions();
-  const LaneId below = as_integers ? builder.min_signed(limit, rounded.value)
-                                   : builder.float_min(limit, rounded.value);
+  const LaneId below = !may_be_nan && has_masks ? builder.min_signed(limit, rounded.value)
+                                                : builder.float_min(limit, rounded.value);
   return LaneTensor::computed(
       builder, to,
       {builder.float_to_signed(below, converted_bits(lane), rounded.left_to_do),
