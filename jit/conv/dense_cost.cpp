@@ -83,6 +83,9 @@ EventCounts channel_tile_cost(const DensePlan& plan, const DenseTile& tile, cons
   EventCounts cost;
   cost[k_loop] = k_loop_cycles(plan, pixels * v, pixels + v, costs_on(target));
   cost[operand_load] = static_cast<double>(plan.weight_k_groups()) * (pixels + v);
+  if (tile.flips_signs) {
+    cost[flipped_operand] = static_cast<double>(plan.weight_k_groups()) * pixels;
+  }
   cost[is_transposed ? staged_vector : nhwc_stored_vector] = pixels * v;
   if (is_transposed) cost[transposed_channel] = v * plan.lanes;
   cost[stalled_tile] = stalls(plan, tile.vectors_of(plan.lanes), false, target);

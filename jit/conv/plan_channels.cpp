@@ -189,6 +189,7 @@ class RowPlanner : RowLayout {
     if (copies_) {
       plan_.source = std::move(rows_);
     } else {
+      plan_.tile.flips_signs = takes_u8_by_i8(plan_.engine) && x_is_signed_;
       plan_.source = DirectInput{std::move(rows_)};
     }
     return std::move(plan_);
@@ -211,9 +212,7 @@ class RowPlanner : RowLayout {
     if (!by_pixel_ && growth > target_.tuning().dense.max_run_growth) return false;
     if (copies_) return true;
     if (by_pixel_ != is_nhwc_) return false;
-    const bool has_sign_flip = takes_u8_by_i8(plan_.engine) && x_is_signed_;
-    const bool is_unchanged = multiplies_bytes(plan_.engine) && !has_sign_flip;
-    return is_unchanged && run_elements() % held_ == 0 &&
+    return multiplies_bytes(plan_.engine) && run_elements() % held_ == 0 &&
            std::ranges::all_of(plan_.geometry.axes, reads_only_input);
   }
 
@@ -391,7 +390,7 @@ std::vector<DensePlan> plan_channels(const DensePlan& base, const ConvolutionPro
     auto plan = RowPlanner(begun, problem.x_is_signed, source, target).plan();
     if (!plan) continue;
     plans.push_back(std::move(*plan));
-    break;
+    if (!plans.back().tile.flips_signs) break;  // else copies may cost less
   }
   const int64_t k_steps = base.slices * base.k_groups * base.rows.kernel * base.columns.kernel;
   if (base.geometry.layout == ConvolutionLayout::nchw && k_steps <= max_listed_k_steps) {

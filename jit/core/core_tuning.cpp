@@ -37,6 +37,7 @@ constexpr ConvolutionCosts fitted_costs = {
         {weight_broadcast, 0.1},
         {l2_vector, 0.4},
         {operand_load, 0.05},
+        {flipped_operand, 2},  // not measured: copies are flipped instead
         {stored_vector, 2},
         {split_stored_vector, 3},
         {stalled_tile, 12},
@@ -84,6 +85,7 @@ constexpr ConvolutionCosts zen4_costs = {
     .cycles = cycles_of({
         {cache_block, 318},
         {kernel_call, 268},
+        {flipped_operand, 0.1},
         {packed_row, 4.8},
         {packed_nhwc_row, 6.07},
         {packed_nhwc, 2.52},

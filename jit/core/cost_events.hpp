@@ -19,6 +19,7 @@ enum class CostEvent : uint8_t {
   weight_broadcast,
   l2_vector,
   operand_load,
+  flipped_operand,
   stored_vector,
   split_stored_vector,
   stalled_tile,
@@ -59,7 +60,7 @@ enum class CostEvent : uint8_t {
   gathered_weight,
   piecewise_output,
 };
-inline constexpr int cost_event_count = 46;
+inline constexpr int cost_event_count = 47;
 
 /// One row of the table of events.
 struct CostEventInfo {
@@ -77,6 +78,7 @@ inline constexpr std::array<CostEventInfo, cost_event_count> cost_event_table = 
     {CostEvent::weight_broadcast, "weight_broadcast", "weight of a pixel-vectorised k step"},
     {CostEvent::l2_vector, "l2_vector", "vector of packed input that comes from L2"},
     {CostEvent::operand_load, "operand_load", "operand of a channel-vectorised k step"},
+    {CostEvent::flipped_operand, "flipped_operand", "operand of a pixel that gets a sign flip"},
     {CostEvent::stored_vector, "stored_vector", "accumulator begun, and stored to a cache line"},
     {CostEvent::split_stored_vector, "split_stored_vector", "the same across two cache lines"},
     {CostEvent::stalled_tile, "stalled_tile", "register tile all of whose stores come at once"},

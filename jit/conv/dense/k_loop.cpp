@@ -237,9 +237,7 @@ void KLoopEmitter::emit_vectors_of_input() {
   }
   for (int i = 0; i < vectors_; ++i) {
     const Xmm& to = vector(i);
-    if (tile_.source == PixelSource::signed_input) {
-      code_.vpxord(to, to, code_.constant(vector_constant<uint8_t>(512, [](int) { return 0x80; })));
-    }
+    if (tile_.source == PixelSource::signed_input) emit_sign_flip(to);
     if (!tile_.reads_input_once) code_.vmovups(code_.ptr[reg::pixel + i * vector_bytes()], to);
   }
   // Tiles of more bytes are so wide that their next lines would displace others' (a b of 768 x 768
@@ -249,6 +247,13 @@ void KLoopEmitter::emit_vectors_of_input() {
     for (const RegExp& channel : channels) code_.prefetcht0(code_.ptr[channel + line_bytes]);
   }
   code_.lea(reg::input, code_.ptr[reg::input + reg::input_step * 4]);
+}
+
+/// Adds 128 to bytes, modulo 256.
+void KLoopEmitter::emit_sign_flip(const Xmm& bytes) {
+  const int bits = 8 * vector_bytes();
+  const auto flips = code_.constant(vector_constant<uint8_t>(bits, [](int) { return 0x80; }));
+  target_.has_avx512() ? code_.vpxord(bytes, bytes, flips) : code_.vpxor(bytes, bytes, flips);
 }
 
 /// Sixteen pixels in order.
@@ -317,6 +322,7 @@ void KLoopEmitter::emit_prefetch_of_next_tile() {
 void KLoopEmitter::emit_products(int row, int position) {
   const Section products = code_.section(CodeSection::products);
   code_.vpbroadcastd(broadcast(), code_.ptr[row_address(row, position)]);
+  if (tile_.flips_signs) emit_sign_flip(broadcast());
   for (int i = 0; i < vectors_; ++i) {
     const Xmm inputs = by_pixels() ? vector(i) : broadcast();
     const Xmm weights = by_pixels() ? broadcast() : vector(i);

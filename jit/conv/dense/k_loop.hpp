@@ -131,6 +131,7 @@ class KLoopEmitter {
   void emit_k_step(const RegExp& at, int position, const TileRows& rows);
   void emit_vectors(int position);
   void emit_vectors_of_input();
+  void emit_sign_flip(const Xmm& bytes);
   void emit_permuted_vector(const std::array<RegExp, 4>& channels, int index);
   void emit_unpacked_vectors(const std::array<RegExp, 4>& channels, int first);
   void emit_pixels_in_order();
