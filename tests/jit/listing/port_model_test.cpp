@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The port model: single instructions against measured figures, combinations by hand.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <array>
 
+#include "jit/listing/decoder.hpp"
 #include "jit/listing/listing.hpp"
 #include "jit/listing/port_core.hpp"
 #include "tests/support/snippet.hpp"
@@ -276,6 +278,54 @@ TEST(PortModel, ALoopTakesACycleForItsBranchAndFusesIt) {
     s.jb(top);
   });
   EXPECT_EQ(cycles_of(longer).front_end, 2);
+}
+
+TEST(PortModel, AnIterationHasTheRoutinesThatItCalls) {
+  uint32_t end = 0;
+  const MachineCode code = assemble([&](Assembler& s) {
+    Xbyak::Label top;
+    Xbyak::Label routine;
+    Xbyak::Label inner;
+    s.L(top);
+    s.call(routine);
+    s.dec(rcx);
+    s.jnz(top);
+    end = static_cast<uint32_t>(s.getSize());
+    s.ret();
+    s.L(routine);
+    for (int i = 0; i < 3; ++i) s.vpaddd(zmm0, zmm1, zmm2);
+    s.call(inner);
+    s.ret();
+    s.L(inner);
+    s.vpaddd(zmm0, zmm1, zmm2);
+    s.ret();
+  });
+  const auto program = decode(code);
+  ASSERT_TRUE(program.ok());
+  std::vector<std::string> names;
+  const CodeLoop loop = {.begin = 0, .end = end, .name = "loop"};
+  for (const DecodedInstruction& each : iteration_of(*program, loop)) {
+    names.emplace_back(each.mnemonic());
+  }
+  EXPECT_EQ(fmt::format("{}", fmt::join(names, " ")),
+            "call vpaddd vpaddd vpaddd call vpaddd ret ret dec jnz");
+  EXPECT_EQ(port_cycles(code, loop)->pipes, 2.5);  // five branches, which two ports do
+}
+
+/// A routine that calls itself ends.
+TEST(PortModel, ARoutineIsFollowedSoFarInItself) {
+  uint32_t end = 0;
+  const MachineCode code = assemble([&](Assembler& s) {
+    Xbyak::Label routine;
+    s.call(routine);
+    end = static_cast<uint32_t>(s.getSize());
+    s.L(routine);
+    s.call(routine);
+    s.ret();
+  });
+  const auto program = decode(code);
+  ASSERT_TRUE(program.ok());
+  EXPECT_LT(iteration_of(*program, {.begin = 0, .end = end, .name = "loop"}).size(), 32u);
 }
 
 /// What follows `mov rax, rdx`, and whether the two are one macro-operation on a Zen 5.
