@@ -18,7 +18,7 @@ namespace castor::bench {
 /// tensors, vectors and masks are full of 1.0f, tables of offsets lead to 64 cache lines, tables of
 /// masks have all bits. Branches but the closing one are made not to be taken (`jo`, as nothing
 /// overflows), as the port model counts inner loops once, and streaming stores are plain ones, as
-/// nothing leaves L1; nothing else is changed. Calls of a few iterations and of about four times as
+/// nothing leaves L1; nothing else is changed. Calls of some iterations and of about twice as
 /// many are measured in turn, so that the difference is the loop's alone (as LoopSlope has it).
 class LoopReplay {
  public:
@@ -32,7 +32,6 @@ class LoopReplay {
   double measure(const CoreClock& clock, double budget_ns) const;
 
  private:
-  struct Region;
   struct Call {
     std::array<uint64_t, 16> registers{};
     std::vector<std::pair<uint64_t*, uint64_t>> slots;

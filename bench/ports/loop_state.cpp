@@ -65,8 +65,8 @@ class Reader {
   Sum& value(ZydisRegister reg) { return values_[static_cast<size_t>(*general_register(reg))]; }
 
   std::array<Sum, 16> values_;
-  std::array<bool, 16> is_carried_{};                    ///< only added to
-  std::map<ZydisRegister, ZydisDecodedOperand> loaded_;  ///< vectors, from where
+  std::array<bool, 16> is_carried_{};                    ///< not written but by additions
+  std::map<ZydisRegister, ZydisDecodedOperand> loaded_;  ///< registers, from where
   int64_t pushed_ = 0;                                   ///< bytes of calls on the stack
   LoopNeeds needs_;
 };
@@ -110,7 +110,7 @@ std::optional<LoopSource> Reader::slot_of(const ZydisDecodedOperand& memory) con
   const auto base = general_register(memory.mem.base);
   if (!base || memory.mem.index != ZYDIS_REGISTER_NONE || memory.size != 64) return std::nullopt;
   const Sum& sum = values_[static_cast<size_t>(*base)];
-  if (sum.size() != 1 || sum[0].slot) return std::nullopt;
+  if (sum.size() != 1 || sum[0].slot || sum[0] == constants) return std::nullopt;
   const int64_t pushed = sum[0].reg == rsp_number ? pushed_ : 0;
   return LoopSource{.reg = sum[0].reg, .slot = memory.mem.disp.value - pushed};
 }
@@ -144,13 +144,9 @@ void Reader::write(const DecodedInstruction& decoded) {
       result.insert(goes_on ? result.begin() : result.end(), added.begin(), added.end());
       return;
     }
-    case ZYDIS_MNEMONIC_SUB: sum_of(operands[1]); return;
+    case ZYDIS_MNEMONIC_SUB:
     case ZYDIS_MNEMONIC_INC:
     case ZYDIS_MNEMONIC_DEC: return;
-    case ZYDIS_MNEMONIC_IMUL:
-      for (const ZydisDecodedOperand& operand : operands) sum_of(operand);
-      result.clear();
-      return;
     case ZYDIS_MNEMONIC_CMOVZ:  // another address, or the one that is there
       for (const LoopSource& other : sum_of(operands[1])) needs_.pointers.insert(other);
       return;
@@ -196,8 +192,8 @@ void Reader::count_step(const DecodedInstruction& decoded) {
   }
 }
 
-/// A mask comes from a table: by kmov, by way of a general register, or as the vector that
-/// vpmaskmovd takes.
+/// A mask comes from a table: by kmov, by way of a general register, for which movzx and and are
+/// taken, or as the vector that vpmaskmovd takes.
 void Reader::read_masks(const DecodedInstruction& decoded) {
   const auto operands = decoded.written_operands();
   const std::string_view name = decoded.mnemonic();

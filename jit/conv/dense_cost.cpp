@@ -81,11 +81,10 @@ EventCounts channel_tile_cost(const DensePlan& plan, const DenseTile& tile, cons
   const auto v = static_cast<double>(tile.vectors_of(plan.lanes));
   const bool is_transposed = tile.store == StorePolicy::transposed;
   EventCounts cost;
-  cost[k_loop] = k_loop_cycles(plan, pixels * v, pixels + v, costs_on(target));
+  const double sign_flips = tile.has_sign_flip ? pixels : 0;  // each loads its constant
+  cost[k_loop] = k_loop_cycles(plan, pixels * v, pixels + v + sign_flips, costs_on(target));
   cost[operand_load] = static_cast<double>(plan.weight_k_groups()) * (pixels + v);
-  if (tile.flips_signs) {
-    cost[flipped_operand] = static_cast<double>(plan.weight_k_groups()) * pixels;
-  }
+  cost[sign_flipped_operand] = static_cast<double>(plan.weight_k_groups()) * sign_flips;
   cost[is_transposed ? staged_vector : nhwc_stored_vector] = pixels * v;
   if (is_transposed) cost[transposed_channel] = v * plan.lanes;
   cost[stalled_tile] = stalls(plan, tile.vectors_of(plan.lanes), false, target);

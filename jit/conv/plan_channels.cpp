@@ -189,7 +189,7 @@ class RowPlanner : RowLayout {
     if (copies_) {
       plan_.source = std::move(rows_);
     } else {
-      plan_.tile.flips_signs = takes_u8_by_i8(plan_.engine) && x_is_signed_;
+      plan_.tile.has_sign_flip = takes_u8_by_i8(plan_.engine) && x_is_signed_;
       plan_.source = DirectInput{std::move(rows_)};
     }
     return std::move(plan_);
@@ -390,7 +390,7 @@ std::vector<DensePlan> plan_channels(const DensePlan& base, const ConvolutionPro
     auto plan = RowPlanner(begun, problem.x_is_signed, source, target).plan();
     if (!plan) continue;
     plans.push_back(std::move(*plan));
-    if (!plans.back().tile.flips_signs) break;  // else copies may cost less
+    if (!plans.back().tile.has_sign_flip) break;  // else copies may cost less
   }
   const int64_t k_steps = base.slices * base.k_groups * base.rows.kernel * base.columns.kernel;
   if (base.geometry.layout == ConvolutionLayout::nchw && k_steps <= max_listed_k_steps) {

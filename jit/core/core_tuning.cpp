@@ -37,7 +37,7 @@ constexpr ConvolutionCosts fitted_costs = {
         {weight_broadcast, 0.1},
         {l2_vector, 0.4},
         {operand_load, 0.05},
-        {flipped_operand, 2},  // not measured: copies are flipped instead
+        {sign_flipped_operand, 2},  // not measured: copies are flipped instead
         {stored_vector, 2},
         {split_stored_vector, 3},
         {stalled_tile, 12},
@@ -85,7 +85,7 @@ constexpr ConvolutionCosts zen4_costs = {
     .cycles = cycles_of({
         {cache_block, 318},
         {kernel_call, 268},
-        {flipped_operand, 0.1},
+        {sign_flipped_operand, 0.1},
         {packed_row, 4.8},
         {packed_nhwc_row, 6.07},
         {packed_nhwc, 2.52},
@@ -158,7 +158,7 @@ constexpr ConvolutionCosts zen5_costs = {
         {gather_position, 7.13},
         {gathered_weight, 2.18},
         {piecewise_output, 0.3},
-    }),
+    }, fitted_costs.cycles),
 };
 
 /// Fitted to bench/data/sweep-zen3-fit.csv, of tier avx2, on a busy machine. A pair of vpmaddwd and

@@ -109,6 +109,13 @@ class Assembler : public Xbyak::CodeGenerator {
     return constant(bytes);
   }
 
+  /// A number for an EVEX instruction that repeats it in each of its 32-bit lanes.
+  Xbyak::Address repeated_constant(uint32_t number) {
+    uint8_t bytes[sizeof number];
+    std::memcpy(bytes, &number, sizeof number);
+    return ptr_b[rip + pool_ + (unresolved + static_cast<int>(pool_offset(bytes)))];
+  }
+
   /// Keeps code that is seldom run for later: `emit_deferred` emits it, after the last instruction
   /// of what is run otherwise.
   void defer(std::function<void()> emit) {

@@ -205,7 +205,7 @@ class LaneBuilder {
   LaneId f64_to_f32_odd(LaneId a);
   /// The same to 24 bits, for a value that will be rounded to a format without f32's range: what is
   /// below f32's normal numbers may become anything that is rounded to zero, and what is above its
-  /// numbers the largest of them.
+  /// numbers the largest of them or infinity.
   LaneId f64_to_f32_odd_in_range(LaneId a);
 
   /// Rounds up: the least f32 that is not below a. |a| is not below f32's normal numbers, or the

@@ -114,8 +114,8 @@ LaneTensor saturate_small_f16(LaneBuilder& builder, ElementType to, Rounded roun
 
 /// To at most 16 bits from f64, by masks: what is above the range is replaced in the narrower
 /// lanes, below, NaN included, the conversion's own result (the smallest integer) saturates to 0. A
-/// comparison into a mask takes none of the pipes of conversions and packs, with which a minimum of
-/// floats shares them on Zen 4.
+/// comparison into a mask shares fewer pipes with conversions and packs than a minimum of floats
+/// does on Zen 4.
 LaneTensor saturate_f64_to_small_unsigned(LaneBuilder& builder, ElementType to, Rounded rounded) {
   const LaneId is_above = builder.compare(FloatPredicate::greater_equal, rounded.value,
                                           first_above(builder, LaneType::f64, to));

@@ -93,7 +93,7 @@ class RowSummer {
       : plan_(plan),
         block_(block),
         is_signed_(plan.tile.x_is_signed || plan.engine == jit::ProductEngine::i8_u8_dot),
-        flip_(plan.tile.flips_signs ? std::byte{0x80} : std::byte{0}),
+        sign_flip_(plan.tile.has_sign_flip ? std::byte{0x80} : std::byte{0}),
         rows_(jit::input_extent(block.rows, plan.rows)),
         columns_(jit::input_extent(block.columns, plan.columns)),
         at_(work),
@@ -118,7 +118,7 @@ class RowSummer {
     if (elements <= max_single) {
       for (const std::byte* element = from; element < from + elements; ++element) {
         for (int64_t i = 0; i < columns_; ++i) {
-          to[i] += value_of(element[i * step] ^ flip_, is_signed_);
+          to[i] += value_of(element[i * step] ^ sign_flip_, is_signed_);
         }
       }
       return;
@@ -131,7 +131,7 @@ class RowSummer {
 
   /// The sum of elements as kernels multiply them.
   int32_t sum_of(const std::byte* from, int64_t elements) const {
-    const uint8_t to_unsigned = is_signed_ ? 0x80 : std::to_integer<uint8_t>(flip_);
+    const uint8_t to_unsigned = is_signed_ ? 0x80 : std::to_integer<uint8_t>(sign_flip_);
     const auto sum = static_cast<int32_t>(sum_of_bytes(from, elements, to_unsigned));
     return is_signed_ ? sum - 128 * static_cast<int32_t>(elements) : sum;
   }
@@ -151,8 +151,8 @@ class RowSummer {
 
   const jit::DensePlan& plan_;
   const jit::CacheBlock& block_;
-  const bool is_signed_;  ///< the elements, as kernels take them
-  const std::byte flip_;  ///< of the source's elements, in the kernel
+  const bool is_signed_;       ///< the elements, as kernels take them
+  const std::byte sign_flip_;  ///< what the kernel xors to the elements of the source
   const int64_t rows_;
   const int64_t columns_;
   int32_t* at_;           ///< sums of the elements at a row and column

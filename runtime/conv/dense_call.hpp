@@ -35,8 +35,7 @@ class CallWeights {
   void set_arguments(int64_t group, int64_t tile, std::byte* scratch,
                      jit::DenseArguments& arguments) const;
 
-  /// What kernels multiply of x in the padding, and has no part in sums: its zero point, in the
-  /// form in which they have x.
+  /// The value of x in the padding as kernels have it: its zero point.
   int32_t padding() const;
 
  private:

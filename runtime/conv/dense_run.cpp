@@ -57,14 +57,15 @@ class BlockRun {
   /// input.
   void run_tile(int64_t tile, PixelTiles tiles, int64_t taken_from_input) const {
     prepare_weights(tile);
+    const TileStarts starts = inner_starts(tile);
     if (taken_from_input > 0) {
       const PixelTiles of_input = {tiles.begin, tiles.begin + taken_from_input};
       tiles.begin = of_input.end;
-      run_pixel_tiles(tile, block_.tables.tiles.front(), of_input, *bound_.input_code);
+      run_pixel_tiles(tile, starts, block_.tables.tiles.front(), of_input, *bound_.input_code);
     }
     const bool is_last = tile + 1 == plan_.channel_tiles;
     block_.tables.for_each_run(tiles, [&](const BoundTiles& of, const PixelTiles& here) {
-      run_pixel_tiles(tile, of, here, is_last ? *of.last_code : *of.code);
+      run_pixel_tiles(tile, starts, of, here, is_last ? *of.last_code : *of.code);
     });
   }
 
@@ -121,13 +122,25 @@ class BlockRun {
     return all + first_channel(tile) * block_.pixels();
   }
 
-  /// The arguments of all tiles of a block, but for which ones they are; `starts` as long as they.
-  jit::DenseArguments arguments_of(int64_t tile, TileStarts& starts) const {
+  int channels_of(int64_t tile) const {
+    return static_cast<int>(first_channel(tile + 1) - first_channel(tile));
+  }
+  /// First values of a tile's accumulators where slices are left out; else nothing of meaning.
+  TileStarts inner_starts(int64_t tile) const {
+    if (!slices_.leaves_padding_out()) return {};
+    jit::DenseArguments arguments;
+    call_.weights.set_arguments(block_.place.group, tile, block_.scratch, arguments);
+    return slices_.starts_of(arguments, channels_of(tile), call_.weights.padding());
+  }
+
+  /// The arguments of all pixel tiles of a tile of channels; they may point to `starts`.
+  jit::DenseArguments arguments_of(int64_t tile, const TileStarts& starts) const {
     const BlockPlace& place = block_.place;
     jit::DenseArguments arguments = k_steps_of(plan_, block_);
     call_.weights.set_arguments(place.group, tile, block_.scratch, arguments);
-    const auto channels = static_cast<int>(first_channel(tile + 1) - first_channel(tile));
-    slices_.leave_padding_out(call_.weights, channels, starts, arguments);
+    if (slices_.leaves_padding_out()) {
+      slices_.leave_padding_out(channels_of(tile), starts, arguments);
+    }
     arguments.window_sums = window_sums(bound_, block_);
     if (!bound_.input_code) return arguments;
     const ConvolutionGeometry& geometry = plan_.geometry;
@@ -164,10 +177,9 @@ class BlockRun {
   }
 
   /// Some pixel tiles of a run, of one tile of channels.
-  void run_pixel_tiles(int64_t tile, const BoundTiles& of, const PixelTiles& tiles,
-                       const KernelCode<jit::DenseTile>& kernel) const {
+  void run_pixel_tiles(int64_t tile, const TileStarts& starts, const BoundTiles& of,
+                       const PixelTiles& tiles, const KernelCode<jit::DenseTile>& kernel) const {
     OutputPiece piece = piece_of(tile);
-    TileStarts starts;  // most blocks have no use for it
     jit::DenseArguments arguments = arguments_of(tile, starts);
     set_tiles(arguments, of.run, tiles);
     const auto code = kernel.entry();

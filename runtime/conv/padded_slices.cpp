@@ -43,7 +43,7 @@ void add_products(std::span<const int32_t> k_groups, int64_t width, bool is_sign
 }  // namespace
 
 InnerSlices::InnerSlices(const BoundDense& convolution, int64_t outer)
-    : plan_(convolution.plan), end_(std::ssize(convolution.plan.k_steps)) {
+    : plan_(convolution.plan), count_(std::ssize(convolution.plan.k_steps)), end_(count_) {
   const bool has_starts = std::ssize(TileStarts{}) >= plan_.packed_width(plan_.tile.channels);
   const bool sums_in_kernel = convolution.window_sums == jit::WindowSums::own;
   if (!has_slices_in_order(plan_) || !has_starts || sums_in_kernel) return;
@@ -54,32 +54,35 @@ InnerSlices::InnerSlices(const BoundDense& convolution, int64_t outer)
   int64_t end = plan_.slices;
   while (first < end && !is_inside(first)) ++first;
   while (first < end && !is_inside(end - 1)) --end;
-  const int64_t steps_of_slice = end_ / plan_.slices;
+  const int64_t steps_of_slice = count_ / plan_.slices;
   if (!takes(plan_.tile, (end - first) * steps_of_slice)) return;
   first_ = first * steps_of_slice;
   end_ = end * steps_of_slice;
 }
 
-void InnerSlices::leave_padding_out(const CallWeights& weights, int channels, TileStarts& starts,
-                                    jit::DenseArguments& arguments) const {
-  const int64_t count = arguments.k_step_count;
-  if (first_ == 0 && end_ == count) return;
+TileStarts InnerSlices::starts_of(const jit::DenseArguments& arguments, int channels,
+                                  int32_t a) const {
+  TileStarts starts{};
+  std::copy_n(arguments.start, channels, starts.begin());
+  if (a == 0) return starts;
   const int64_t width = plan_.packed_width(channels);
   const auto* k_groups = reinterpret_cast<const int32_t*>(arguments.weights);
-  if (const int32_t a = weights.padding(); a != 0) {
-    std::copy_n(arguments.start, channels, starts.begin());
-    const std::span values = std::span(starts).first(static_cast<size_t>(channels));
-    const auto add = [&](int64_t begin, int64_t end) {
-      const std::span some(k_groups + begin * width, static_cast<size_t>((end - begin) * width));
-      add_products(some, width, plan_.engine == jit::ProductEngine::u8_i8_dot, a, values);
-    };
-    add(0, first_);
-    add(end_, count);
-    arguments.start = starts.data();
-  }
+  const std::span values = std::span(starts).first(static_cast<size_t>(channels));
+  const auto add = [&](int64_t begin, int64_t end) {
+    const std::span some(k_groups + begin * width, static_cast<size_t>((end - begin) * width));
+    add_products(some, width, plan_.engine == jit::ProductEngine::u8_i8_dot, a, values);
+  };
+  add(0, first_);
+  add(end_, count_);
+  return starts;
+}
+
+void InnerSlices::leave_padding_out(int channels, const TileStarts& starts,
+                                    jit::DenseArguments& arguments) const {
+  arguments.start = starts.data();
   arguments.k_steps += first_;
   arguments.k_step_count = end_ - first_;
-  arguments.weights += 4 * width * first_;
+  arguments.weights += 4 * plan_.packed_width(channels) * first_;
 }
 
 }  // namespace castor::detail

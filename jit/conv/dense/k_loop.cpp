@@ -251,9 +251,13 @@ void KLoopEmitter::emit_vectors_of_input() {
 
 /// Adds 128 to bytes, modulo 256.
 void KLoopEmitter::emit_sign_flip(const Xmm& bytes) {
+  if (target_.has_avx512()) {
+    code_.vpxord(bytes, bytes, code_.repeated_constant(0x80808080));
+    return;
+  }
   const int bits = 8 * vector_bytes();
-  const auto flips = code_.constant(vector_constant<uint8_t>(bits, [](int) { return 0x80; }));
-  target_.has_avx512() ? code_.vpxord(bytes, bytes, flips) : code_.vpxor(bytes, bytes, flips);
+  code_.vpxor(bytes, bytes,
+              code_.constant(vector_constant<uint8_t>(bits, [](int) { return 0x80; })));
 }
 
 /// Sixteen pixels in order.
@@ -322,7 +326,7 @@ void KLoopEmitter::emit_prefetch_of_next_tile() {
 void KLoopEmitter::emit_products(int row, int position) {
   const Section products = code_.section(CodeSection::products);
   code_.vpbroadcastd(broadcast(), code_.ptr[row_address(row, position)]);
-  if (tile_.flips_signs) emit_sign_flip(broadcast());
+  if (tile_.has_sign_flip) emit_sign_flip(broadcast());
   for (int i = 0; i < vectors_; ++i) {
     const Xmm inputs = by_pixels() ? vector(i) : broadcast();
     const Xmm weights = by_pixels() ? broadcast() : vector(i);

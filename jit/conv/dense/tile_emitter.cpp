@@ -180,7 +180,7 @@ bool fits_tile_registers(const DenseTile& tile, const Target& target) {
                             tile.step_bytes <= DenseTile::max_step_bytes;
   const bool is_plain = tile.vectorised == Vectorised::channels &&
                         tile.source == PixelSource::packed && tile.peeled_k_steps == 0 &&
-                        !tile.loops_k_groups;
+                        !tile.loops_k_groups && !tile.has_sign_flip;
   const int pixels = tile.pixel_tiles();
   const int vectors = tile.vectors_of(DenseTile::tile_rows);
   return target.supports(Feature::amx_int8) && has_k_groups && is_plain &&
@@ -200,8 +200,8 @@ bool fits(const DenseTile& tile, const Target& target) {
   const bool sums_pixels = tile.window_sums == WindowSums::own;
   if (tile.source == PixelSource::packed && (sums_pixels || tile.reads_input_once)) return false;
   if (tile.reads_input_once && tile.peeled_k_steps > 0) return false;
-  const bool may_flip = tile.vectorised == Vectorised::channels && takes_u8_by_i8(tile.engine);
-  if (tile.flips_signs && !may_flip) return false;
+  const bool takes_sign_flip = tile.vectorised == Vectorised::channels && takes_u8_by_i8(tile.engine);
+  if (tile.has_sign_flip && !takes_sign_flip) return false;
   const int rows = tile.rows() + (sums_pixels ? 1 : 0);
   const int used =
       (rows + 1) * tile.vectors_of(lanes) + dense::work_registers + (sums_pixels ? 1 : 0);

@@ -98,9 +98,9 @@ struct DenseTile {
   /// Whether the table of offsets is that of one k group, gone through for each of
   /// `DenseArguments::k_groups`; then no k steps are peeled.
   bool loops_k_groups = false;
-  /// Channel-vectorised, of u8 by i8: whether x is signed, read as it lies, and gets its sign flip
-  /// operand by operand.
-  bool flips_signs = false;
+  /// Channel-vectorised, of u8 by i8: whether x is signed and read where it is, so that it gets its
+  /// sign flip operand by operand.
+  bool has_sign_flip = false;
   // Where tile registers multiply (ProductEngine::tiles), channel-vectorised:
   int step_bytes = 0;  ///< that a k step takes from a pixel: whole k groups, at most 64
   bool x_is_signed = false;
@@ -149,7 +149,7 @@ struct DenseTile {
         field("prefetch", &DenseTile::prefetches_output), field("source", &DenseTile::source),
         field("reads_input_once", &DenseTile::reads_input_once),
         field("loops_k_groups", &DenseTile::loops_k_groups),
-        field("flips_signs", &DenseTile::flips_signs),
+        field("sign_flip", &DenseTile::has_sign_flip),
         field("step_bytes", &DenseTile::step_bytes), field("signed_x", &DenseTile::x_is_signed),
         field("signed_w", &DenseTile::w_is_signed),
         field("streams_weights", &DenseTile::streams_weights),

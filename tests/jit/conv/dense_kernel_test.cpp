@@ -59,8 +59,8 @@ std::vector<DenseTile> channel_tiles_of(const Target& target) {
   for (int channels = 1; channels <= 6 * lanes; channels += channels % lanes < 2 ? 1 : lanes / 2) {
     for (int columns = 1; columns <= target.vector_registers(); ++columns) {
       for (int rows : {1, 2, 3}) {
-        for (int options = 0; options < 8; ++options) {
-          const DenseTile tile = {
+        for (int options = 0; options < 16; ++options) {
+          DenseTile tile = {
               .vectorised = Vectorised::channels,
               .engine = product_engine_of(target),
               .channels = channels,
@@ -72,6 +72,7 @@ std::vector<DenseTile> channel_tiles_of(const Target& target) {
               .store = (options & 2) != 0 ? StorePolicy::transposed : StorePolicy::rows,
               .peeled_k_steps = (options & 4) != 0 ? 4 : 0,
               .group_rows = rows_of_group(1 + (channels - 1) / lanes, target)};
+          tile.has_sign_flip = (options & 8) != 0;
           if (fits(tile, target)) tiles.push_back(tile);
         }
       }
@@ -193,6 +194,7 @@ class KernelOperands {
     const bool bytes = multiplies_bytes(tile_.engine);
     const int width = bytes ? 8 : 16;
     if (tile_.engine == ProductEngine::i8_u8_dot) std::swap(pixels, weights);
+    if (tile_.has_sign_flip) pixels ^= static_cast<int32_t>(0x80808080);
     for (int shift = 0; shift < 32; shift += width) {
       const auto a = static_cast<uint32_t>(pixels) >> shift;
       const auto b = static_cast<uint32_t>(weights) >> shift;

@@ -288,5 +288,25 @@ TEST(DensePlans, ChoosesTheFormByShape) {
   }
 }
 
+/// Only cores on which the sign flip was measured read signed input where it is.
+TEST(DensePlans, ReadsSignedInputInPlaceWhereThatCostsLess) {
+  const ConvolutionOptions last = {.layout = ConvolutionLayout::nhwc};
+  const ConvolutionProblem problem = {
+      .geometry = geometry_of({1, 28, 28, 512}, {128, 512, 1, 1}, last),
+      .x_is_signed = true,
+      .w_is_signed = true,
+      .has_constant_weights = true};
+  for (int core = 0; core < core_count; ++core) {
+    const Target target{.tier = Tier::avx512_vbmi, .core = static_cast<Core>(core)};
+    const Candidate chosen = choose(problem, target);
+    const bool in_place = target.core == Core::zen4;
+    EXPECT_EQ(name_of(chosen),
+              in_place ? "channel_vectorised input" : "channel_vectorised copied_rows")
+        << name_of(target.core);
+    EXPECT_EQ(std::get<DensePlan>(chosen.plan).tile.has_sign_flip, in_place)
+        << name_of(target.core);
+  }
+}
+
 }  // namespace
 }  // namespace castor::jit

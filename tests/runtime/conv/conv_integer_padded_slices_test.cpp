@@ -20,7 +20,12 @@ const Layer layers[] = {
     // Slices of an even number of k steps, so that peeled ones go on working.
     {{1, 16, 4, 5, 6}, {20, 16, 3, 3, 3}, {.pads = {1, 1, 1, 1, 1, 1}}},
     {{2, 24, 3, 4, 5}, {9, 24, 3, 2, 2}, {.pads = {2, 0, 0, 1, 1, 0}}},
-    // An odd number; two outer axes; gaps within the filter; slices that nothing is left of.
+    // An odd number.
+    {{1, 12, 4, 5, 6}, {7, 12, 3, 3, 3}, {.pads = {1, 1, 1, 1, 1, 1}}},
+    {{1, 4, 4, 5, 6}, {18, 4, 3, 3, 3}, {.pads = {1, 1, 1, 1, 1, 1}}},
+    // One output along the outer axis; two outer axes; gaps within the filter; slices that nothing
+    // is left of; groups; channels that are no k groups.
+    {{1, 16, 1, 5, 6}, {20, 16, 3, 3, 3}, {.pads = {1, 1, 1, 1, 1, 1}}},
     {{1, 5, 4, 5, 6}, {7, 5, 3, 3, 3}, {.pads = {1, 1, 1, 1, 1, 1}}},
     {{1, 8, 3, 3, 4, 4}, {6, 8, 3, 2, 2, 1}, {.pads = {1, 1, 0, 0, 1, 1, 0, 0}}},
     {{1, 8, 5, 4, 6}, {6, 8, 3, 2, 2}, {.dilations = {2, 1, 1}, .pads = {4, 0, 0, 2, 0, 0}}},
