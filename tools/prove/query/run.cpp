@@ -7,6 +7,13 @@
 
 namespace castor::prove {
 
+namespace {
+
+/// What is known and was costly may have been decided with more steps than are usual.
+constexpr uint64_t costly_factor = 4;
+
+}  // namespace
+
 size_t Tally::total() const {
   return std::accumulate(by_status.begin(), by_status.end(), size_t{});
 }
@@ -22,7 +29,9 @@ Verdict Prover::decided(const Query& query, uint64_t hash) {
             .inputs = {},
             .is_costly = known->is_costly};
   }
-  Verdict verdict = decide(query, effort_, [this](const Query& other) { return is_proved(other); });
+  Effort effort = effort_;
+  if (known && known->is_costly) effort.solver_steps *= costly_factor;
+  Verdict verdict = decide(query, effort, [this](const Query& other) { return is_proved(other); });
   ++tally_.decided;
   tally_.seconds += verdict.seconds;
   tally_.steps += verdict.steps;
