@@ -53,34 +53,47 @@ std::vector<MeasuredLoop> measured_loops(jit::PortModel model, size_t every_nth)
   return measured;
 }
 
-/// What is wrong with a model's bounds by one round of measurements; empty if nothing. A bound that
-/// is above what is measured is wrong. What is measured may be far above the bound where loops wait
-/// for results; but not of most loops.
-std::string mistake_of(const std::vector<MeasuredLoop>& loops) {
-  std::vector<double> fractions;
+/// A bound that is above what one round of measurements has, which is wrong; empty if none is.
+std::string bound_above(const std::vector<MeasuredLoop>& loops) {
   for (const MeasuredLoop& loop : loops) {
     if (loop.cycles <= 0.9 * loop.bound) {
       return fmt::format("{}: {} cycles, but the bound is {}", loop.name, loop.cycles, loop.bound);
     }
-    fractions.push_back(loop.bound / loop.cycles);
   }
-  std::ranges::sort(fractions);
-  const double median = fractions[fractions.size() / 2];
-  return median > 0.75 ? "" : fmt::format("half of the loops reach less than {:.2f}", median);
+  return {};
 }
 
-/// Where the core changes its clock, or another process has it, a round says nothing: a wrong model
-/// is wrong in all of five.
+/// What is measured may be far above the bound where loops wait for results; but not of most loops.
+std::string bounds_below(const std::vector<MeasuredLoop>& loops) {
+  std::vector<double> fractions;
+  for (const MeasuredLoop& loop : loops) fractions.push_back(loop.bound / loop.cycles);
+  std::ranges::sort(fractions);
+  const double median = fractions[fractions.size() / 2];
+  return median > 0.7 ? "" : fmt::format("half of the loops reach less than {:.2f}", median);
+}
+
+/// Where the core changes its clock, a round may have too few cycles: a wrong model is wrong in all
+/// of five. Where another process has the core, loops have too many: the least of all rounds
+/// counts.
 TEST(GoldenLoops, TakeNoFewerCyclesThanTheModelOfThisCoreSays) {
   const auto model = host_model();
   if (!model) GTEST_SKIP() << "this core has no port model of its own";
-  std::string mistake = "not measured";
-  for (int round = 0; round < 5 && !mistake.empty(); ++round) {
+  std::vector<MeasuredLoop> least;
+  std::string above = "not measured";
+  std::string below = "not measured";
+  for (int round = 0; round < 5 && !(above.empty() && below.empty()); ++round) {
     const std::vector<MeasuredLoop> loops = measured_loops(*model, long_form() ? 1 : 3);
     ASSERT_GE(loops.size(), 20u);
-    mistake = mistake_of(loops);
+    if (least.empty()) least = loops;
+    ASSERT_EQ(loops.size(), least.size());
+    for (size_t i = 0; i < loops.size(); ++i) {
+      least[i].cycles = std::min(least[i].cycles, loops[i].cycles);
+    }
+    if (!above.empty()) above = bound_above(loops);
+    below = bounds_below(least);
   }
-  EXPECT_EQ(mistake, "");
+  EXPECT_EQ(above, "");
+  EXPECT_EQ(below, "");
 }
 
 }  // namespace
