@@ -162,8 +162,8 @@ void LoopReplay::fill_records(const LoopNeeds& needs) {
     const int64_t step = needs.steps[static_cast<size_t>(source.reg)];
     if (!source.slot || step == 0) continue;
     const uint64_t base = value_of({.reg = source.reg}) + static_cast<uint64_t>(*source.slot);
+    const uint64_t value = value_of(source);
     for (int64_t i = 0; i < max_iterations; ++i) {
-      const uint64_t value = value_of(source);
       std::memcpy(reinterpret_cast<void*>(base + static_cast<uint64_t>(i * step)), &value,
                   sizeof value);
     }

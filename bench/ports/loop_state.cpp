@@ -30,6 +30,15 @@ std::optional<int> general_register(ZydisRegister reg) {
 bool is_register(const ZydisDecodedOperand& operand) {
   return operand.type == ZYDIS_OPERAND_TYPE_REGISTER;
 }
+
+/// The number of the general register that an instruction writes, if it writes one.
+std::optional<int> written_register(const DecodedInstruction& decoded) {
+  const auto operands = decoded.written_operands();
+  if (operands.empty() || !is_register(operands[0])) return std::nullopt;
+  if ((operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) return std::nullopt;
+  return general_register(operands[0].reg.value);
+}
+
 bool is_memory(const ZydisDecodedOperand& operand) {
   return operand.type == ZYDIS_OPERAND_TYPE_MEMORY;
 }
@@ -40,7 +49,7 @@ class Reader {
   explicit Reader(std::span<const DecodedInstruction> body) {
     is_carried_.fill(true);
     for (const DecodedInstruction& decoded : body) note_carried(decoded);
-    for (int i = 0; i < 16; ++i) values_[static_cast<size_t>(i)] = {{.reg = i}};
+    for (size_t i = 0; i < general_registers; ++i) values_[i] = {{.reg = static_cast<int>(i)}};
     needs_.pointers.insert({.reg = rsp_number});
   }
   Status read(const DecodedInstruction& decoded);
@@ -64,8 +73,8 @@ class Reader {
   static LoopSource own_of(ZydisRegister reg) { return {.reg = *general_register(reg)}; }
   Sum& value(ZydisRegister reg) { return values_[static_cast<size_t>(*general_register(reg))]; }
 
-  std::array<Sum, 16> values_;
-  std::array<bool, 16> is_carried_{};                    ///< not written but by additions
+  std::array<Sum, general_registers> values_;
+  std::array<bool, general_registers> is_carried_{};     ///< not written but by additions
   std::map<ZydisRegister, ZydisDecodedOperand> loaded_;  ///< registers, from where
   int64_t pushed_ = 0;                                   ///< bytes of calls on the stack
   LoopNeeds needs_;
@@ -73,10 +82,8 @@ class Reader {
 
 /// A register to which an iteration adds is carried into the next one: what is added is a number.
 void Reader::note_carried(const DecodedInstruction& decoded) {
-  const auto operands = decoded.written_operands();
-  if (operands.empty() || !is_register(operands[0])) return;
-  const auto number = general_register(operands[0].reg.value);
-  if (!number || (operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) return;
+  const auto number = written_register(decoded);
+  if (!number) return;
   const auto mnemonic = decoded.instruction.mnemonic;
   const bool adds = mnemonic == ZYDIS_MNEMONIC_ADD || mnemonic == ZYDIS_MNEMONIC_SUB ||
                     mnemonic == ZYDIS_MNEMONIC_INC || mnemonic == ZYDIS_MNEMONIC_DEC;
@@ -127,10 +134,8 @@ Reader::Sum Reader::sum_of(const ZydisDecodedOperand& operand) {
 }
 
 void Reader::write(const DecodedInstruction& decoded) {
+  if (!written_register(decoded)) return;
   const auto operands = decoded.written_operands();
-  if (operands.empty() || !is_register(operands[0])) return;
-  if (!general_register(operands[0].reg.value)) return;
-  if ((operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) return;
   Sum& result = value(operands[0].reg.value);
   switch (decoded.instruction.mnemonic) {
     case ZYDIS_MNEMONIC_MOV: result = sum_of(operands[1]); return;
@@ -177,10 +182,9 @@ void Reader::read_table(const ZydisDecodedOperand& memory, std::set<LoopSource>&
 }
 
 void Reader::count_step(const DecodedInstruction& decoded) {
-  const auto operands = decoded.written_operands();
-  if (operands.empty() || !is_register(operands[0])) return;
-  const auto number = general_register(operands[0].reg.value);
+  const auto number = written_register(decoded);
   if (!number) return;
+  const auto operands = decoded.written_operands();
   int64_t& step = needs_.steps[static_cast<size_t>(*number)];
   const bool by_constant = operands.size() > 1 && operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
   switch (decoded.instruction.mnemonic) {

@@ -19,6 +19,8 @@
 
 namespace castor::bench {
 
+inline constexpr size_t general_registers = 16;
+
 /// What the loop finds when it begins: a general register (ZydisRegisterGetId), or eight bytes of
 /// memory at a distance from what a register holds.
 struct LoopSource {
@@ -31,11 +33,12 @@ struct LoopSource {
 /// so, or where `add counter, step`, `sub` or `dec` gives 0 or less. A counter may be a pointer
 /// that goes through records.
 struct LoopNeeds {
-  std::set<LoopSource> sources;     ///< all that are read before they are written
-  std::set<LoopSource> pointers;    ///< those sources that addresses are made of
-  std::set<LoopSource> offsets;     ///< those pointers to 32-bit offsets within a buffer
-  std::set<LoopSource> masks;       ///< those pointers to masks
-  std::array<int64_t, 16> steps{};  ///< what an iteration adds to each register, by constants
+  std::set<LoopSource> sources;   ///< all that are read before they are written
+  std::set<LoopSource> pointers;  ///< those sources that addresses are made of
+  std::set<LoopSource> offsets;   ///< those pointers to 32-bit offsets within a buffer
+  std::set<LoopSource> masks;     ///< those pointers to masks
+  std::array<int64_t, general_registers>
+      steps{};                      ///< what an iteration adds to each register, by constants
   int counter = 0;                  ///< the register that counts
   std::optional<LoopSource> limit;  ///< none: the loop counts to 0
   bool end_is_included = false;     ///< an iteration begins with the counter at the limit, or at 0

@@ -98,8 +98,7 @@ class BlockRun {
     const WorkTimer timer(call_.profile, call_.nest, Work::pack_weights);
     call_.weights.prepare_tile(block_.place.group, tile, block_.scratch);
     timer.done_within_block([&] {
-      const int64_t channels = first_channel(tile + 1) - first_channel(tile);
-      return WorkAmount{.bytes_read = channels * jit::products_of_output(plan_.geometry),
+      return WorkAmount{.bytes_read = channels_of(tile) * jit::products_of_output(plan_.geometry),
                         .bytes_written = 4 * tile_k_groups(plan_)};
     });
   }
@@ -107,13 +106,16 @@ class BlockRun {
   int64_t first_channel(int64_t tile) const {
     return std::min<int64_t>(tile * plan_.tile.channels, plan_.geometry.group_out_channels());
   }
+  int channels_of(int64_t tile) const {
+    return static_cast<int>(first_channel(tile + 1) - first_channel(tile));
+  }
   /// The output channels of a tile, at the block's first pixel.
   OutputPiece piece_of(int64_t tile) const {
     const BlockPlace& place = block_.place;
     const int64_t first = first_channel(tile);
     return {.image = place.image,
             .channel = place.group * plan_.geometry.group_out_channels() + first,
-            .channels = first_channel(tile + 1) - first,
+            .channels = channels_of(tile),
             .pixel = (place.outer * plan_.rows.output + place.row) * plan_.columns.output +
                      place.column};
   }
@@ -122,9 +124,6 @@ class BlockRun {
     return all + first_channel(tile) * block_.pixels();
   }
 
-  int channels_of(int64_t tile) const {
-    return static_cast<int>(first_channel(tile + 1) - first_channel(tile));
-  }
   /// First values of a tile's accumulators where slices are left out; else nothing of meaning.
   TileStarts inner_starts(int64_t tile) const {
     if (!slices_.leaves_padding_out()) return {};
