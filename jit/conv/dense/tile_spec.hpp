@@ -149,9 +149,8 @@ struct DenseTile {
         field("prefetch", &DenseTile::prefetches_output), field("source", &DenseTile::source),
         field("reads_input_once", &DenseTile::reads_input_once),
         field("loops_k_groups", &DenseTile::loops_k_groups),
-        field("sign_flip", &DenseTile::has_sign_flip),
-        field("step_bytes", &DenseTile::step_bytes), field("signed_x", &DenseTile::x_is_signed),
-        field("signed_w", &DenseTile::w_is_signed),
+        field("sign_flip", &DenseTile::has_sign_flip), field("step_bytes", &DenseTile::step_bytes),
+        field("signed_x", &DenseTile::x_is_signed), field("signed_w", &DenseTile::w_is_signed),
         field("streams_weights", &DenseTile::streams_weights),
         field("idle_products", &DenseTile::has_idle_products));
   }

@@ -23,7 +23,7 @@ namespace {
 
 using enum Cost;
 
-constexpr std::string_view ports[] = {"FP0",  "FP1",  "FP2",  "FP3",  "FP4",   "FP5",
+constexpr std::string_view ports[] = {"FP0",  "FP1",  "FP2",  "FP3",  "FP4",    "FP5",
                                       "ALU0", "ALU1", "ALU2", "ALU3", "branch", "G2F"};
 
 // clang-format off
