@@ -106,16 +106,25 @@ double split_row_fraction(const DensePlan& plan, const DenseTile& tile) {
          static_cast<double>(static_cast<int64_t>(steps) * tile.pixels_of_tile());
 }
 
+/// Cycles of a tile of weights: those of one tile of channels come once for a block from where they
+/// are, and for other pixels from L1 or L2.
+double weight_load_cycles(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+  const TileCosts& costs = costs_on(target).tiles;
+  const auto pixel_tiles = static_cast<double>(ceil_div(plan.block.rows, tile.pixel_rows) *
+                                               ceil_div(plan.block.columns, tile.columns));
+  const double first = has_near_weights(plan, target) ? costs.l2_load : costs.far_load;
+  const double again = streams_weights(plan, tile, target) ? costs.l2_load : costs.load;
+  return again + (first - again) / pixel_tiles;
+}
+
 /// A register tile of tile registers.
 EventCounts register_tile_cost(const DensePlan& plan, const DenseTile& tile, const Target& target) {
   const TileCosts& costs = costs_on(target).tiles;
   const double p = tile.pixel_tiles();
   const double v = tile.vectors_of(plan.lanes);
-  const bool are_read_again = plan.block.pixels() > tile.pixels();
-  const bool stay_in_l1 = are_read_again && !streams_weights(plan, tile, target);
   const double split = split_row_fraction(plan, tile);
   const double loads = p * (costs.load + split * (costs.split_load - costs.load)) +
-                       v * (stay_in_l1 ? costs.load : costs.l2_load);
+                       v * weight_load_cycles(plan, tile, target);
   const double rows = std::max(tile.pixels_of_tile() * costs.product_row, costs.min_product);
   EventCounts results;
   if (tile.store == StorePolicy::transposed) {
@@ -212,9 +221,18 @@ bool has_listed_weights(const DensePlan& plan) {
 
 }  // namespace
 
+bool has_near_weights(const DensePlan& plan, const Target& target) {
+  constexpr int64_t eighths = 5;
+  const int64_t vectors = ceil_div(plan.geometry.group_out_channels(), plan.lanes);
+  const int64_t bytes = 4 * plan.weight_k_groups() * vectors * plan.lanes;
+  return bytes <= target.caches.l2 * eighths / 8;
+}
+
 bool streams_weights(const DensePlan& plan, const DenseTile& tile, const Target& target) {
-  const int64_t bytes =
-      int64_t{4} * plan.lanes * tile.vectors_of(plan.lanes) * plan.weight_k_groups();
+  const int64_t vectors = tile.channels_inside
+                              ? ceil_div(plan.geometry.group_out_channels(), plan.lanes)
+                              : tile.vectors_of(plan.lanes);
+  const int64_t bytes = 4 * plan.lanes * vectors * plan.weight_k_groups();
   const double l1_bytes =
       target.tuning().dense.l1_planes_share * static_cast<double>(target.caches.l1);
   return static_cast<double>(bytes) > l1_bytes;

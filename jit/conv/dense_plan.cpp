@@ -256,6 +256,7 @@ std::vector<DensePlan> possible_plans(const ConvolutionProblem& problem, const T
 }
 
 std::vector<DensePlan> with_other_tiles(const DensePlan& plan, const Target& target) {
+  if (plan.tile.has_tiles()) return with_other_register_tiles(plan, target);
   std::vector<DensePlan> others;
   if (!plan.is_pixel_vectorised() || plan.planes()->packed_by == PackedBy::nobody) return others;
   for (const DenseTile& tile : pixel_tiles(plan, target)) {

@@ -176,8 +176,8 @@ PackInput pack_input_spec(const DensePlan& plan);
 /// All dense plans of a problem; at least one.
 std::vector<DensePlan> possible_plans(const ConvolutionProblem& problem, const Target& target);
 
-/// A pixel-vectorised plan with each other register tile that it may have, for those who measure
-/// whether the cost model chooses well.
+/// A plan, pixel-vectorised or of tile registers, with each other register tile that it may have,
+/// for those who measure whether the cost model chooses well.
 std::vector<DensePlan> with_other_tiles(const DensePlan& plan, const Target& target);
 
 /// Whether the plan's kernels can apply the epilogue: tiles' vectors lie along the rows that it
@@ -250,11 +250,17 @@ std::vector<DensePlan> plan_channels(const DensePlan& base, const ConvolutionPro
 std::vector<DensePlan> plan_tiles(const DensePlan& base, const ConvolutionProblem& problem,
                                   const Target& target);
 
+/// A plan of tile registers with its register tile in each other form.
+std::vector<DensePlan> with_other_register_tiles(const DensePlan& plan, const Target& target);
+
 /// The register tile with the lowest cost for a dense plan whose source and block are chosen.
 DenseTile cheapest_tile(const DensePlan& plan, std::span<const DenseTile> tiles,
                         const Target& target);
 
-/// Whether the weights of a tile of tile registers do not stay in L1 from one tile to the next.
+/// Whether L2 holds the weights of all output channels of a group, beside input and output.
+bool has_near_weights(const DensePlan& plan, const Target& target);
+
+/// Whether the weights that tiles of tile registers go through again and again do not stay in L1.
 bool streams_weights(const DensePlan& plan, const DenseTile& tile, const Target& target);
 
 /// Gives a plan the tile, and tiles of channels.

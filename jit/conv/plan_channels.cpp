@@ -313,18 +313,65 @@ std::optional<DenseTile> tile_of(const DensePlan& plan, int vectors, const Targe
   return tile;
 }
 
+/// Whether the tiles of channels of some pixels follow each other. Not where a filter's weights of
+/// one stay in L1, from which all pixels take them; nor where the stores of few products each go to
+/// another page, as those of channels of large images do.
+bool takes_channels_inside(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+  if (tile.channels >= plan.geometry.group_out_channels()) return false;
+  const int64_t positions = plan.slices * plan.rows.kernel * plan.columns.kernel;
+  const bool has_weights_in_l1 = positions > 1 && !streams_weights(plan, tile, target);
+  constexpr size_t few_k_steps = 2;
+  const bool spreads_stores =
+      tile.store == StorePolicy::transposed && plan.k_steps.size() <= few_k_steps;
+  return has_near_weights(plan, target) && !has_weights_in_l1 && !spreads_stores;
+}
+
+/// Lines of the next tile of channels' weights that each k step prefetches where they come from
+/// beyond L2, so that the next one finds them there, and none of its pixel tiles waits for all.
+int prefetched_lines(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+  if (tile.channels_inside || has_near_weights(plan, target)) return 0;
+  const int64_t pixel_tiles =
+      ceil_div(plan.block.rows, tile.pixel_rows) * ceil_div(plan.block.columns, tile.columns);
+  const int64_t bytes = int64_t{tile.step_bytes} * tile.vectors_of(plan.lanes) * plan.lanes;
+  return static_cast<int>(ceil_div(bytes / cache_line, pixel_tiles));
+}
+
+/// Whole rows of pixels in that many tile registers, as one line with gaps between them.
+std::optional<DenseTile> tile_with_gaps(const DensePlan& plan, DenseTile tile, int registers) {
+  const int64_t columns = plan.block.columns;
+  const int64_t row_step = plan.source_row_step();
+  const int64_t pixel_step = plan.source_column_step();
+  if (columns < plan.columns.output || row_step % pixel_step != 0) return std::nullopt;
+  const int64_t pitch = row_step / pixel_step;
+  const int64_t rows = (int64_t{registers} * DenseTile::tile_rows - columns) / pitch + 1;
+  if (columns > int64_t{registers} * DenseTile::tile_rows) return std::nullopt;
+  tile.columns = static_cast<int>(columns);
+  tile.pixel_rows = static_cast<int>(even_part(plan.block.rows, std::min(rows, plan.block.rows)));
+  tile.row_pitch = static_cast<int>(pitch);
+  tile.row_step = static_cast<int32_t>(row_step);
+  const bool is_narrow = tile.pixel_rows > 1 && tile.pixel_tiles() == registers;
+  return is_narrow ? std::optional(tile) : std::nullopt;
+}
+
 /// Tiles of n vectors of channels, by pixels along a row or, of short rows, of several.
 void add_register_tiles(const DensePlan& plan, int vectors, const Target& target,
                         std::vector<DenseTile>& tiles) {
   DenseTile tile = plan.tile;
   tile.channels = channels_of(plan, vectors);
-  for (int count = 1; count < DenseTile::tile_registers; ++count) {
+  tile.channels_inside = takes_channels_inside(plan, tile, target);
+  // More pixel tiles than weights can be pair with pay where weights are to be read once.
+  constexpr int few = 3;
+  const int max = has_near_weights(plan, target) ? few : DenseTile::max_pixel_tiles;
+  for (int count = 1; count <= max; ++count) {
     DenseTile along = tile;
     along.columns =
         static_cast<int>(even_part(plan.block.columns, int64_t{count} * DenseTile::tile_rows));
     if (along.pixel_tiles() == count && fits(along, target)) tiles.push_back(along);
     const bool has_apart_rows =  // in the output: they cannot be transposed together
         tile.store == StorePolicy::transposed && plan.block.columns < plan.columns.output;
+    if (const auto gaps = tile_with_gaps(plan, tile, count); gaps && fits(*gaps, target)) {
+      tiles.push_back(*gaps);
+    }
     if (count == 1 || has_apart_rows || plan.block.columns > DenseTile::tile_rows) continue;
     DenseTile across = tile;
     across.columns = static_cast<int>(plan.block.columns);
@@ -334,11 +381,8 @@ void add_register_tiles(const DensePlan& plan, int vectors, const Target& target
   }
 }
 
-/// Chooses the tile of the least cycles.
-void choose_tile(DensePlan& plan, const Target& target) {
-  plan.tile.engine = plan.engine;
-  plan.tile.pixel_step = static_cast<int32_t>(plan.source_column_step());
-  if (plan.geometry.layout == ConvolutionLayout::nchw) plan.tile.store = StorePolicy::transposed;
+/// Register tiles by the number of their vectors.
+std::vector<DenseTile> channel_tiles(const DensePlan& plan, const Target& target) {
   const int64_t vectors = ceil_div(plan.geometry.group_out_channels(), plan.lanes);
   const int max = target.tuning().dense.max_channel_vectors;
   std::vector<DenseTile> tiles;
@@ -349,17 +393,36 @@ void choose_tile(DensePlan& plan, const Target& target) {
       tiles.push_back(*tile);
     }
   }
-  DenseTile cheapest = cheapest_tile(plan, tiles, target);
+  return tiles;
+}
+
+/// Gives a plan of tile registers its tile.
+void set_register_tile(DensePlan& plan, DenseTile tile, const Target& target) {
+  tile.streams_weights = streams_weights(plan, tile, target);
+  tile.prefetched_lines = prefetched_lines(plan, tile, target);
+  tile.has_idle_products =
+      static_cast<double>(plan.k_steps.size()) >= costs_on(target).tiles.min_idle_k_steps;
+  set_tile(plan, tile);
+}
+
+/// Blocks but the last have whole tiles.
+void round_block(DensePlan& plan) {
+  if (plan.block.rows < plan.rows.output) plan.block.rows -= plan.block.rows % plan.tile.pixel_rows;
+}
+
+/// Chooses the tile of the least cycles.
+void choose_tile(DensePlan& plan, const Target& target) {
+  plan.tile.engine = plan.engine;
+  plan.tile.pixel_step = static_cast<int32_t>(plan.source_column_step());
+  if (plan.geometry.layout == ConvolutionLayout::nchw) plan.tile.store = StorePolicy::transposed;
+  const DenseTile cheapest = cheapest_tile(plan, channel_tiles(plan, target), target);
   if (cheapest.has_tiles()) {
-    const auto k_steps = static_cast<double>(plan.k_steps.size());
-    cheapest.streams_weights = streams_weights(plan, cheapest, target);
-    cheapest.has_idle_products = k_steps >= costs_on(target).tiles.min_idle_k_steps;
+    set_register_tile(plan, cheapest, target);
+    return round_block(plan);
   }
   set_tile(plan, cheapest);
-  if (plan.block.rows < plan.rows.output) {  // whole tiles in all blocks but the last
-    plan.block.rows -= plan.block.rows % plan.tile.pixel_rows;
-  }
-  if (!plan.tile.has_tiles()) peel_k_steps(plan.tile, plan.k_steps.size(), target);
+  round_block(plan);
+  peel_k_steps(plan.tile, plan.k_steps.size(), target);
 }
 
 /// Rows of a pointwise convolution follow each other as one.
@@ -380,6 +443,20 @@ bool has_near_pixels(const DensePlan& plan) {
 }
 
 }  // namespace
+
+std::vector<DensePlan> with_other_register_tiles(const DensePlan& plan, const Target& target) {
+  std::vector<DensePlan> others;
+  for (DenseTile tile : channel_tiles(plan, target)) {
+    for (const bool inside : {false, true}) {
+      DensePlan other = plan;
+      tile.channels_inside = inside;
+      set_register_tile(other, tile, target);
+      round_block(other);
+      if (other.tile != plan.tile) others.push_back(std::move(other));
+    }
+  }
+  return others;
+}
 
 std::vector<DensePlan> plan_channels(const DensePlan& base, const ConvolutionProblem& problem,
                                      const Target& target) {

@@ -119,7 +119,8 @@ struct TileCosts {
   double product_row = 1;     ///< a product, for each of its rows
   double min_product = 9.25;  ///< a product at least
   double load = 8;            ///< a tile from L1
-  double l2_load = 20;        ///< the same from L2
+  double l2_load = 30;        ///< the same from L2, beside other loads
+  double far_load = 100;      ///< the same from beyond L2
   double split_load = 49;     ///< the same where all rows cross cache lines
   /// Cycles of a K loop for each of these: layers with tiles take longer relative to their
   /// instructions than those with vectors (castor-sweep --isa amx).

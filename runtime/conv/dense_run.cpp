@@ -61,18 +61,34 @@ class BlockRun {
     if (taken_from_input > 0) {
       const PixelTiles of_input = {tiles.begin, tiles.begin + taken_from_input};
       tiles.begin = of_input.end;
-      run_pixel_tiles(tile, starts, block_.tables.tiles.front(), of_input, *bound_.input_code);
+      run_pixel_tiles({tile, 1}, starts, block_.tables.tiles.front(), of_input, *bound_.input_code);
     }
     const bool is_last = tile + 1 == plan_.channel_tiles;
     block_.tables.for_each_run(tiles, [&](const BoundTiles& of, const PixelTiles& here) {
-      run_pixel_tiles(tile, starts, of, here, is_last ? *of.last_code : *of.code);
+      run_pixel_tiles({tile, 1}, starts, of, here, is_last ? *of.last_code : *of.code);
+    });
+  }
+
+  /// How many tiles of channels a call of a kernel may do, if all are whole: those whose results
+  /// are one piece of the output.
+  int64_t max_tiles_of_call() const {
+    const bool is_one_by_one = bound_.packs_by_tile || slices_.leaves_padding_out();
+    if (!plan_.tile.has_tiles() || is_one_by_one) return 1;
+    if (bound_.applies_epilogue) return plan_.channel_tiles;
+    const int64_t results = int64_t{plan_.tile.channels} * plan_.tile.pixels();
+    return std::max<int64_t>(call_.output.max_elements() / results, 1);
+  }
+
+  /// All of the pixel tiles for some whole tiles of channels, as `max_tiles_of_call` says.
+  void run_tiles(int64_t first, int64_t count, const PixelTiles& tiles) const {
+    block_.tables.for_each_run(tiles, [&](const BoundTiles& of, const PixelTiles& here) {
+      run_pixel_tiles({first, count}, {}, of, here, *of.code);
     });
   }
 
   /// Outputs of channel tiles that lie channel by channel go where they lie pixel by pixel.
   void transpose(int64_t first, int64_t last, const PixelRange& range) const {
-    OutputPiece piece = piece_of(first);
-    piece.channels = first_channel(last + 1) - first_channel(first);
+    OutputPiece piece = piece_of({first, last + 1 - first});
     const int32_t* from = untransposed(first);
     const int64_t first_pixel = piece.pixel;
     const int64_t at_once = at_once_of(piece.channels, range.end - range.begin);
@@ -92,6 +108,12 @@ class BlockRun {
   }
 
  private:
+  /// Consecutive tiles of channels.
+  struct ChannelTiles {
+    int64_t first = 0;
+    int64_t count = 0;
+  };
+
   /// Packs those of the tile, where that is done tile by tile.
   void prepare_weights(int64_t tile) const {
     if (!bound_.packs_by_tile) return;
@@ -109,13 +131,13 @@ class BlockRun {
   int channels_of(int64_t tile) const {
     return static_cast<int>(first_channel(tile + 1) - first_channel(tile));
   }
-  /// The output channels of a tile, at the block's first pixel.
-  OutputPiece piece_of(int64_t tile) const {
+  /// The output channels of some tiles, at the block's first pixel.
+  OutputPiece piece_of(const ChannelTiles& tiles) const {
     const BlockPlace& place = block_.place;
-    const int64_t first = first_channel(tile);
+    const int64_t first = first_channel(tiles.first);
     return {.image = place.image,
             .channel = place.group * plan_.geometry.group_out_channels() + first,
-            .channels = channels_of(tile),
+            .channels = first_channel(tiles.first + tiles.count) - first,
             .pixel = (place.outer * plan_.rows.output + place.row) * plan_.columns.output +
                      place.column};
   }
@@ -132,13 +154,15 @@ class BlockRun {
     return slices_.starts_of(arguments, channels_of(tile), call_.weights.padding());
   }
 
-  /// The arguments of all pixel tiles of a tile of channels; they may point to `starts`.
-  jit::DenseArguments arguments_of(int64_t tile, const TileStarts& starts) const {
+  /// The arguments of all pixel tiles of some tiles of channels; they may point to `starts`.
+  jit::DenseArguments arguments_of(const ChannelTiles& tiles, const TileStarts& starts) const {
     const BlockPlace& place = block_.place;
     jit::DenseArguments arguments = k_steps_of(plan_, block_);
-    call_.weights.set_arguments(place.group, tile, block_.scratch, arguments);
+    call_.weights.set_arguments(place.group, tiles.first, block_.scratch, arguments);
+    arguments.channel_tiles = tiles.count;
+    arguments.weight_tile_bytes = 4 * tile_k_groups(plan_);
     if (slices_.leaves_padding_out()) {
-      slices_.leave_padding_out(channels_of(tile), starts, arguments);
+      slices_.leave_padding_out(channels_of(tiles.first), starts, arguments);
     }
     arguments.window_sums = window_sums(bound_, block_);
     if (!bound_.input_code) return arguments;
@@ -165,8 +189,8 @@ class BlockRun {
   static void set_pixel_steps(jit::DenseArguments& arguments, const jit::DenseTile& tile) {
     arguments.pixel_step = tile.pixel_step;
     for (int p = 1; p < tile.pixel_tiles(); ++p) {
-      arguments.pixel_tile_steps[p - 1] =
-          tile.source_offset(tile.first_row(p)) - tile.source_offset(tile.first_row(p - 1));
+      arguments.pixel_tile_steps[p - 1] = tile.source_offset(tile.first_position(p)) -
+                                          tile.source_offset(tile.first_position(p - 1));
     }
   }
 
@@ -175,15 +199,15 @@ class BlockRun {
     return std::clamp<int64_t>(call_.output.max_elements() / elements, 1, count);
   }
 
-  /// Some pixel tiles of a run, of one tile of channels.
-  void run_pixel_tiles(int64_t tile, const TileStarts& starts, const BoundTiles& of,
+  /// Some pixel tiles of a run, of some tiles of channels.
+  void run_pixel_tiles(const ChannelTiles& channels, const TileStarts& starts, const BoundTiles& of,
                        const PixelTiles& tiles, const KernelCode<jit::DenseTile>& kernel) const {
-    OutputPiece piece = piece_of(tile);
-    jit::DenseArguments arguments = arguments_of(tile, starts);
+    OutputPiece piece = piece_of(channels);
+    jit::DenseArguments arguments = arguments_of(channels, starts);
     set_tiles(arguments, of.run, tiles);
     const auto code = kernel.entry();
     if (plan_.transposes()) {
-      arguments.output = untransposed(tile);
+      arguments.output = untransposed(channels.first);
       arguments.output_step = 4 * block_.pixels();
       code(&arguments);
     } else if (bound_.applies_epilogue) {
@@ -278,8 +302,18 @@ class DenseRun {
     const BlockRun run(call_, block);
     const auto& configuration = part.tables->configuration;
     const jit::TileScope scope(configuration && first < last ? &*configuration : nullptr);
-    for (int64_t tile = first; tile <= last; ++tile) {
+    const int64_t max_tiles = run.max_tiles_of_call();
+    for (int64_t tile = first; tile <= last;) {
+      const bool is_begun = tile == first && begin.pixel_tile > all.begin;
+      const int64_t whole = is_begun || max_tiles == 1 ? 0 : whole_tiles(tile, end) - tile;
+      if (whole > 1) {
+        const int64_t count = std::min(whole, max_tiles);
+        run.run_tiles(tile, count, all);
+        tile += count;
+        continue;
+      }
       run.run_tile(tile, tiles_of(tile), tile == first ? taken_from_input : 0);
+      ++tile;
     }
     if (plan_.transposes()) run.transpose(first, last, pixels);
     timer.done([&] {
@@ -290,6 +324,12 @@ class DenseRun {
       }
       return amount_of(inner, outputs, last + 1 - first);
     });
+  }
+
+  /// The end of the whole channel tiles from that one on whose pixel tiles are all in the share.
+  int64_t whole_tiles(int64_t first, const ShareStart& end) const {
+    const bool is_last_whole = plan_.last_channels() == plan_.tile.channels;
+    return std::max(first, std::min(end.channel_tile, plan_.channel_tiles - !is_last_whole));
   }
 
   // For profiles:

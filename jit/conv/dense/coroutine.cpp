@@ -10,17 +10,13 @@ namespace castor::jit::dense {
 
 namespace {
 
-/// What the coroutine's code keeps from one slice to the next: addresses of operands or the
-/// output, and the counter of loops over the staging buffer.
-const std::array own_registers = {Reg64(Operand::R9),  Reg64(Operand::RSI), Reg64(Operand::RDX),
-                                  Reg64(Operand::R13), Reg64(Operand::R14), Reg64(Operand::R15),
-                                  reg::output,         Reg64(Operand::RCX)};
-/// Those of them that the K loop needs after a slice.
-const std::array registers_beside = {reg::weights, reg::k_step};
+/// What the coroutine's code keeps from one slice to the next and the K loop overwrites: the
+/// address of the output, and the counter of loops over the staging buffer. Other registers are its
+/// own while there are slices, so that no load of the K loop waits for the frame.
+const std::array shared_registers = {reg::output, reg::staged};
 
 /// Slots of the frame: the registers, then these numbers.
-constexpr int first_beside = std::size(own_registers);
-constexpr int point_slot = first_beside + std::size(registers_beside);
+constexpr int point_slot = std::size(shared_registers);
 constexpr int limit_slot = point_slot + 1;  ///< points that a slice passes
 constexpr int left_slot = point_slot + 2;   ///< of them, in the current slice
 static_assert(8 * (left_slot + 1) <= Coroutine::frame_bytes);
@@ -36,8 +32,8 @@ void Coroutine::emit_yield(int count) {
   passed_ += count;
   code_.dec(number(left_slot));
   code_.jnz(go_on, Xbyak::CodeGenerator::T_NEAR);
-  for (int i = 0; i < std::ssize(own_registers); ++i) {
-    code_.mov(slot(i), own_registers[static_cast<size_t>(i)]);
+  for (int i = 0; i < std::ssize(shared_registers); ++i) {
+    code_.mov(slot(i), shared_registers[static_cast<size_t>(i)]);
   }
   emit_leave(first_yield + static_cast<int>(points_.size()));
   code_.L(go_on);
@@ -79,24 +75,18 @@ void Coroutine::emit_slice() {
   Xbyak::Label empty;
   code_.cmp(number(point_slot), at_end);
   code_.je(empty, Xbyak::CodeGenerator::T_NEAR);
-  for (int i = 0; i < std::ssize(registers_beside); ++i) {
-    code_.mov(slot(first_beside + i), registers_beside[static_cast<size_t>(i)]);
-  }
   code_.mov(Xbyak::util::eax, number(limit_slot));
   code_.mov(number(left_slot), Xbyak::util::eax);
   code_.cmp(number(point_slot), at_begin);
   code_.je(begin_, Xbyak::CodeGenerator::T_NEAR);
-  for (int i = 0; i < std::ssize(own_registers); ++i) {
-    code_.mov(own_registers[static_cast<size_t>(i)], slot(i));
+  for (int i = 0; i < std::ssize(shared_registers); ++i) {
+    code_.mov(shared_registers[static_cast<size_t>(i)], slot(i));
   }
   for (int i = 0; i < std::ssize(points_); ++i) {
     code_.cmp(number(point_slot), first_yield + i);
     code_.je(points_[static_cast<size_t>(i)], Xbyak::CodeGenerator::T_NEAR);
   }
   code_.L(switch_back_);
-  for (int i = 0; i < std::ssize(registers_beside); ++i) {
-    code_.mov(registers_beside[static_cast<size_t>(i)], slot(first_beside + i));
-  }
   code_.L(empty);
 }
 

@@ -13,8 +13,11 @@ namespace castor::jit::dense {
 /// port, so that other instructions cost nothing beside it; but no CPU looks far enough ahead to
 /// find the next products after all those instructions by itself.
 ///
-/// The frame holds the general registers of whichever side does not run. Jumps are direct, as
-/// everywhere in emitted code: the frame has the number of the point to go on from.
+/// The general registers that epilogues use are its own while there are slices, but for two that
+/// the frame keeps. So nothing that the products need comes from the frame: a load from there would
+/// wait for older stores of results, since one of them always has the same low twelve bits of its
+/// address, and products would wait with it. Jumps are direct, as everywhere in emitted code: the
+/// frame has the number of the point to go on from.
 class Coroutine {
  public:
   static constexpr int frame_bytes = 128;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <cassert>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -37,8 +39,12 @@ inline const Reg64 scratch(Operand::RCX);
 inline const Reg64 k_groups(Operand::RCX);    ///< that are left
 inline const Reg64 input(Operand::RBX);       ///< of the k step's four channels
 inline const Reg64 pixel_step(Operand::RBX);  ///< with tile registers
-/// With tile registers: bytes of a row of the register tile, which are those of its weights too;
-/// the first values of a row, and 0, the bytes from one row's to the next one's.
+/// With tile registers: the next k step's weights and its offset; bytes of a row of the register
+/// tile, which are those of its weights too; the first values of a row, and 0, the bytes from one
+/// row's to the next one's.
+inline const Reg64 tile_weights(Operand::R10);
+inline const Reg64 tile_k_step(Operand::R11);
+inline const Reg64 tile_scratch(Operand::RSI);  ///< while results are stored
 inline const Reg64 row_bytes(Operand::RCX);
 inline const Reg64 first_values(Operand::R14);
 inline const Reg64 no_step(Operand::R15);
@@ -99,6 +105,8 @@ class KLoopEmitter {
   const Reg64& tiles_left() const {
     return code_.has_frame_pointer() ? reg::callers_stack : reg::tiles;
   }
+  /// With tile registers, whose loop keeps that in the frame: the end of the k steps' offsets.
+  const Reg64& k_steps_end() const { return tiles_left(); }
   bool by_pixels() const { return tile_.vectorised == Vectorised::pixels; }
   bool takes_input() const { return tile_.source != PixelSource::packed; }
   int vector_bytes() const { return 4 * lanes_; }
@@ -106,15 +114,37 @@ class KLoopEmitter {
 
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
   /// A field of a vector's ConvStore; of vector 0 it may be one of the tile's TilePlace. With tile
-  /// registers it is of the tile before, whose accumulators are looked after.
+  /// registers it is the pixel of the tile before, whose accumulators are looked after.
   Xbyak::Address store(int of_vector, size_t offset) {
-    if (tile_.has_tiles()) return code_.ptr[reg::stores + offset - sizeof(TilePlace)];
+    if (tile_.has_tiles()) {
+      assert(offset == offsetof(TilePlace, pixel));
+      return state(TileState::result_pixel);
+    }
     return code_.ptr[reg::stores + static_cast<size_t>(of_vector) * sizeof(ConvStore) + offset];
   }
   /// The address in an output of i32 at the first pixel that a vector stores.
   void emit_output_of(int of_vector);
   /// Moves the address of a row of the output to the next row's.
   void emit_add_output_step(const Reg64& to);
+
+  // With tile registers:
+  /// What the loop over tiles keeps in the frame, 8 bytes each.
+  enum class TileState : int {
+    result_pixel,  ///< of the tile before, whose accumulators are looked after
+    result_channel,
+    place,       ///< address of the tile's TilePlace
+    tiles_left,  ///< of the tile's channels
+    channel,     ///< the tile's first one, from that of the call
+    channel_tiles_left,
+    weights,  ///< of the tile's channels
+    first_values,
+    prefetched,  ///< of the weights of the next tile of channels
+    count
+  };
+  static constexpr int tile_state_bytes = 8 * static_cast<int>(TileState::count);
+  Xbyak::Address state(TileState of) {
+    return code_.qword[Xbyak::util::rsp + tile_state_at_ + 8 * static_cast<int>(of)];
+  }
 
   const DenseTile& tile_;
   const Target& target_;
@@ -123,6 +153,7 @@ class KLoopEmitter {
   const int vectors_;
   Assembler code_;
   std::optional<Coroutine> results_;  ///< with tile registers: all after their stores
+  int tile_state_at_ = 0;             ///< with tile registers: from the stack pointer
 
  private:
   void emit_start_of_input();
@@ -142,10 +173,20 @@ class KLoopEmitter {
   RegExp vector_address(int vector, int position) const;
   RegExp row_address(int row, int position) const;
   void for_each_sum(const std::function<void(int, int)>& emit) const;
+  void emit_prefetch_begin();
+  void emit_prefetch_of_weights();
+  void emit_set(TileState of, size_t argument_offset);
+  void emit_first_pixels();
+  void emit_first_channels();
+  void emit_next_tile(const Xbyak::Label& last);
+  void emit_next_channels(const Xbyak::Label& same_pixels);
+  void emit_next_pixels();
   void emit_tile_begin();
   void emit_first_values(int index, int vector);
   void emit_next_step(const Xbyak::Label& next_step);
   void emit_operand_loads();
+  void emit_pixel_load(int index);
+  void emit_later_pixels(int index);
   void emit_tile_product(int index, int vector);
   void emit_idle_product();
   void emit_tile_store(int index, int vector, const Reg64& output_step);

@@ -33,7 +33,8 @@ DenseEmitter::DenseEmitter(const DenseTile& tile, const Target& target,
   EpilogueUse use = {.frame = staging_bytes(),
                      .taken = {.vectors = transposes() ? transposed_vectors : 0}};
   epilogue_ = std::make_unique<EpilogueEmitter>(code_, target_, *epilogue, use);
-  if (tile.store != StorePolicy::rows || (!by_pixels() && last_lanes() < lanes_)) return;
+  if (tile.store != StorePolicy::rows || tile.has_gaps()) return;
+  if (!by_pixels() && last_lanes() < lanes_) return;
   use.order = EpilogueOrder::rows;
   use.row_vectors = vectors_;
   whole_rows_ = std::make_unique<EpilogueEmitter>(code_, target_, *epilogue, use);
@@ -75,10 +76,13 @@ void DenseEmitter::emit_entry() {
   if (tile_.has_tiles()) emit_enter_tiles(code_, tile_configuration(tile_), kept_config());
   if (epilogue_) epilogue_->emit_enter(argument(offsetof(DenseArguments, epilogue)));
   if (keeps_stored_lanes()) emit_stored_lanes(vectors_ - 1);
-  code_.mov(reg::stores, argument(by_pixels() ? offsetof(DenseArguments, stores)
-                                              : offsetof(DenseArguments, places)));
-  code_.mov(tiles_left(), argument(offsetof(DenseArguments, tiles)));
+  if (!tile_.has_tiles()) {
+    code_.mov(reg::stores, argument(by_pixels() ? offsetof(DenseArguments, stores)
+                                                : offsetof(DenseArguments, places)));
+    code_.mov(tiles_left(), argument(offsetof(DenseArguments, tiles)));
+  }
   code_.mov(reg::output_step, argument(offsetof(DenseArguments, output_step)));
+  if (tile_.has_tiles()) return;
   code_.mov(reg::k_steps_end, argument(offsetof(DenseArguments, k_step_count)));
   code_.lea(reg::k_steps_end, code_.ptr[reg::k_steps_end * 4 - 4 * tile_.peeled_k_steps]);
   code_.add(reg::k_steps_end, argument(offsetof(DenseArguments, k_steps)));
@@ -134,8 +138,7 @@ void DenseEmitter::emit_whole_rows_epilogue() {
 void DenseEmitter::emit_vector_epilogue(int vector) {
   emit_stored_lanes(vector);
   emit_point(*epilogue_, vector);
-  const int first = vector * vector_bytes();
-  emit_staging_loop(first, row_bytes(), first + rows_ * row_bytes(), [&] {
+  emit_pixel_loop(vector * vector_bytes(), [&] {
     epilogue_->emit_apply(code_.ptr[Xbyak::util::rsp + reg::staged]);
     epilogue_->emit_next_row();
   });
@@ -149,10 +152,24 @@ void DenseEmitter::emit_point(EpilogueEmitter& epilogue, int vector, int first_r
   rows_of_pixels ? code_.mov(reg::staged, store(vector, offsetof(TilePlace, pixel)))
                  : code_.mov(reg::staged.cvt32(), vector * lanes_);
   if (first_row > 0) code_.add(reg::staged, first_row);
+  if (!rows_of_pixels && tile_.has_tiles()) {
+    code_.add(reg::staged, state(TileState::result_channel));
+  }
   epilogue.emit_point(reg::staged);
-  if (rows_of_pixels) return;
-  code_.mov(reg::staged, store(0, offsetof(TilePlace, pixel)));
+  if (rows_of_pixels && !tile_.has_tiles()) return;
+  rows_of_pixels ? code_.mov(reg::staged, state(TileState::result_channel))
+                 : code_.mov(reg::staged, store(0, offsetof(TilePlace, pixel)));
   epilogue.emit_skip_rows(reg::staged);
+}
+
+/// Emits loops in which `staged` goes from `first` of one row of the register tile to that of the
+/// next one; rows of pixels with gaps between them have a loop each.
+void DenseEmitter::emit_pixel_loop(int first, const std::function<void()>& emit_body) {
+  const int count = tile_.has_gaps() ? tile_.columns : rows_;
+  for (int row = 0; row < rows_; row += count) {
+    const int begin = first + tile_.position_of(row) * row_bytes();
+    emit_staging_loop(begin, row_bytes(), begin + count * row_bytes(), emit_body);
+  }
 }
 
 /// Emits a loop in which `staged` counts from `first` to `end`; nothing where these are the same.
@@ -185,7 +202,7 @@ bool fits_tile_registers(const DenseTile& tile, const Target& target) {
   const int vectors = tile.vectors_of(DenseTile::tile_rows);
   return target.supports(Feature::amx_int8) && has_k_groups && is_plain &&
          pixels <= DenseTile::max_pixel_tiles &&
-         pixels * vectors + pixels + vectors <= DenseTile::tile_registers;
+         pixels * vectors + tile.pixel_registers() + vectors <= DenseTile::tile_registers;
 }
 
 }  // namespace

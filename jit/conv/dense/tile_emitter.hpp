@@ -63,8 +63,9 @@ class DenseEmitter final : KLoopEmitter {
   void emit_transposed_epilogue();
   void emit_transposed_stores();
   void emit_channel_blocks(const std::function<void(int)>& emit_block);
-  void emit_transposition(const TileRows& pixels, int count, int first);
+  void emit_transposition(const TileRows& pixels, int count, int first, int others);
   void emit_block_loads(const TileRows& pixels, int row, int first);
+  void emit_pixel_loop(int first, const std::function<void()>& emit_body);
   void emit_staging_loop(int first, int step, int end, const std::function<void()>& emit_body);
 
   bool compresses() const { return tile_.store == StorePolicy::compressed; }
@@ -77,12 +78,14 @@ class DenseEmitter final : KLoopEmitter {
   /// Whether tile registers are stored to the output.
   bool stores_tiles() const {
     return tile_.has_tiles() && !epilogue_ && !transposes() && last_lanes() == lanes_ &&
-           tile_.window_sums == WindowSums::none;
+           tile_.window_sums == WindowSums::none && !tile_.has_gaps();
   }
   bool uses_all_registers() const { return epilogue_ || tile_.has_tiles(); }
-  int staging_bytes() const { return rows_ * row_bytes(); }
+  int staging_bytes() const {
+    return (tile_.has_gaps() ? tile_.line_positions() : rows_) * row_bytes();
+  }
   /// The frame: the staging buffer, the epilogue's part; with tile registers the caller's
-  /// configuration and the context of their results.
+  /// configuration, the context of their results, and the state of the loop over tiles.
   int end_of_epilogue() const {
     return (is_staged() ? staging_bytes() : 0) + (epilogue_ ? epilogue_->frame_bytes() : 0);
   }
@@ -90,7 +93,8 @@ class DenseEmitter final : KLoopEmitter {
   RegExp kept_config() const { return Xbyak::util::rsp + kept_config_at(); }
   int results_context() const { return kept_config_at() + 64; }
   int frame_bytes() const {
-    return tile_.has_tiles() ? results_context() + Coroutine::frame_bytes : end_of_epilogue();
+    if (!tile_.has_tiles()) return end_of_epilogue();
+    return results_context() + Coroutine::frame_bytes + tile_state_bytes;
   }
   /// Vectors of pixels that are transposed one by one, and the pixels of each.
   int pixel_vectors() const { return (rows_ + lanes_ - 1) / lanes_; }

@@ -15,10 +15,10 @@ Xbyak::Tmm KLoopEmitter::sum_tile(int index, int vector) const {
   return Xbyak::Tmm(index * vectors_ + vector);
 }
 Xbyak::Tmm KLoopEmitter::pixel_tile(int index) const {
-  return Xbyak::Tmm(tile_.pixel_tiles() * vectors_ + index);
+  return Xbyak::Tmm(tile_.pixel_tiles() * vectors_ + index % tile_.pixel_registers());
 }
 Xbyak::Tmm KLoopEmitter::weight_tile(int vector) const {
-  return Xbyak::Tmm(tile_.pixel_tiles() * (vectors_ + 1) + vector);
+  return Xbyak::Tmm(tile_.pixel_tiles() * vectors_ + tile_.pixel_registers() + vector);
 }
 
 // ---- a loop over tiles
@@ -40,6 +40,11 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
     const Section products = code_.section(CodeSection::products);
     code_.vpxord(idle(), idle(), idle());
   }
+  code_.mov(k_steps_end(), argument(offsetof(DenseArguments, k_step_count)));
+  code_.shl(k_steps_end(), 2);
+  code_.add(k_steps_end(), argument(offsetof(DenseArguments, k_steps)));
+  emit_first_pixels();
+  emit_first_channels();
   emit_tile_begin();
   for_each_sum([&](int p, int v) { emit_first_values(p, v); });
   code_.align_to(32);
@@ -47,23 +52,27 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
   const uint32_t begin_of_step = code_.position();
   emit_operand_loads();
   for_each_sum([&](int p, int v) {
+    emit_later_pixels(p);
     emit_tile_product(p, v);
     if (tile_.has_idle_products && (p * vectors_ + v) % 2 == 1) emit_idle_product();
   });
   code_.L(after_products);
+  emit_prefetch_of_weights();
   emit_next_step(next_step);
   note_tile_loop(begin_of_step);
 
-  code_.add(reg::stores, sizeof(TilePlace));
-  code_.dec(tiles_left());
-  code_.jz(last_stores, Xbyak::CodeGenerator::T_NEAR);
-  if (results_) code_.js(done, Xbyak::CodeGenerator::T_NEAR);
+  if (results_) {
+    code_.cmp(state(TileState::channel_tiles_left), 0);
+    code_.je(done, Xbyak::CodeGenerator::T_NEAR);
+  }
+  emit_next_tile(last_stores);
   emit_tile_begin();
   emit_operand_loads();
   emit_output();
   for_each_sum([&](int p, int v) {
     emit_tile_store(p, v, output_step);
     emit_first_values(p, v);
+    emit_later_pixels(p);
     emit_tile_product(p, v);
   });
   if (results_) results_->emit_start();
@@ -75,7 +84,7 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
   if (results_) {  // as the last slice of a tile that is none
     results_->emit_unlimited();
     results_->emit_start();
-    code_.mov(reg::k_step, -4);
+    code_.lea(reg::tile_k_step, code_.ptr[k_steps_end() - 4]);
     code_.jmp(after_products, Xbyak::CodeGenerator::T_NEAR);
   }
   code_.L(done);
@@ -84,13 +93,14 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
 /// Runs a slice of the results, and goes on with the next k step, if there is one.
 void KLoopEmitter::emit_next_step(const Xbyak::Label& next_step) {
   const Section loop = code_.section(CodeSection::k_loop);
-  code_.add(reg::weights, tile_.step_bytes / 4 * row_bytes());
+  code_.add(reg::tile_weights, tile_.step_bytes / 4 * row_bytes());
   if (results_) {
     results_->emit_slice();
     code_.mov(reg::row_bytes.cvt32(), row_bytes());
   }
-  code_.add(reg::k_step, 4);
-  code_.jnz(next_step, Xbyak::CodeGenerator::T_NEAR);
+  code_.add(reg::tile_k_step, 4);
+  code_.cmp(reg::tile_k_step, k_steps_end());
+  code_.jne(next_step, Xbyak::CodeGenerator::T_NEAR);
 }
 
 void KLoopEmitter::for_each_sum(const std::function<void(int, int)>& emit) const {
@@ -99,17 +109,98 @@ void KLoopEmitter::for_each_sum(const std::function<void(int, int)>& emit) const
   }
 }
 
+void KLoopEmitter::emit_set(TileState of, size_t argument_offset) {
+  code_.mov(reg::pixel, argument(argument_offset));
+  code_.mov(state(of), reg::pixel);
+}
+
+void KLoopEmitter::emit_first_pixels() {
+  const Section tiles = code_.section(CodeSection::tile_loop);
+  emit_set(TileState::place, offsetof(DenseArguments, places));
+  emit_set(TileState::tiles_left, offsetof(DenseArguments, tiles));
+}
+
+void KLoopEmitter::emit_first_channels() {
+  const Section tiles = code_.section(CodeSection::tile_loop);
+  code_.mov(state(TileState::channel), 0);
+  emit_set(TileState::channel_tiles_left, offsetof(DenseArguments, channel_tiles));
+  emit_set(TileState::weights, offsetof(DenseArguments, weights));
+  emit_set(TileState::first_values, offsetof(DenseArguments, start));
+  emit_prefetch_begin();
+}
+
+/// Goes on to the next tile, or to `last` without any being left: `channel_tiles_left` is 0 then.
+/// What becomes of the tile before finds where that was.
+void KLoopEmitter::emit_next_tile(const Xbyak::Label& last) {
+  const Section tiles = code_.section(CodeSection::tile_loop);
+  Xbyak::Label next;
+  code_.mov(reg::pixel, state(TileState::place));
+  code_.mov(reg::pixel, code_.ptr[reg::pixel + offsetof(TilePlace, pixel)]);
+  code_.mov(state(TileState::result_pixel), reg::pixel);
+  code_.mov(reg::pixel, state(TileState::channel));
+  code_.mov(state(TileState::result_channel), reg::pixel);
+  if (tile_.channels_inside) {
+    emit_next_channels(next);
+    emit_next_pixels();
+    code_.jz(last, Xbyak::CodeGenerator::T_NEAR);
+    emit_first_channels();
+  } else {
+    emit_next_pixels();
+    code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+    emit_first_pixels();
+    emit_next_channels(next);
+    code_.jmp(last, Xbyak::CodeGenerator::T_NEAR);
+  }
+  code_.L(next);
+}
+
+/// Goes on to the next tile of channels; jumps, if there is one.
+void KLoopEmitter::emit_next_channels(const Xbyak::Label& there_is_one) {
+  code_.add(state(TileState::channel), tile_.channels);
+  code_.add(state(TileState::first_values), 4 * tile_.channels);
+  code_.mov(reg::pixel, argument(offsetof(DenseArguments, weight_tile_bytes)));
+  code_.add(state(TileState::weights), reg::pixel);
+  emit_prefetch_begin();
+  code_.dec(state(TileState::channel_tiles_left));
+  code_.jnz(there_is_one, Xbyak::CodeGenerator::T_NEAR);
+}
+
+void KLoopEmitter::emit_prefetch_begin() {
+  if (tile_.prefetched_lines == 0) return;
+  code_.mov(reg::pixel, state(TileState::weights));
+  code_.add(reg::pixel, argument(offsetof(DenseArguments, weight_tile_bytes)));
+  code_.mov(state(TileState::prefetched), reg::pixel);
+}
+
+/// Lines after the last weights may be among them: a prefetch reads nothing.
+void KLoopEmitter::emit_prefetch_of_weights() {
+  if (tile_.prefetched_lines == 0) return;
+  const Section prefetch = code_.section(CodeSection::prefetch);
+  constexpr int line = 64;
+  code_.mov(reg::pixel, state(TileState::prefetched));
+  for (int i = 0; i < tile_.prefetched_lines; ++i) {
+    code_.prefetcht1(code_.ptr[reg::pixel + i * line]);
+  }
+  code_.add(state(TileState::prefetched), tile_.prefetched_lines * line);
+}
+
+/// Goes on to the next pixels; the zero flag says that there are none.
+void KLoopEmitter::emit_next_pixels() {
+  code_.add(state(TileState::place), sizeof(TilePlace));
+  code_.dec(state(TileState::tiles_left));
+}
+
 void KLoopEmitter::emit_tile_begin() {
   const Section tiles = code_.section(CodeSection::tile_loop);
+  code_.mov(reg::pixel, state(TileState::place));
   code_.mov(reg::source, argument(offsetof(DenseArguments, source)));
-  code_.add(reg::source, code_.ptr[reg::stores + offsetof(TilePlace, source)]);
-  code_.mov(reg::weights, argument(offsetof(DenseArguments, weights)));
-  code_.mov(reg::first_values, argument(offsetof(DenseArguments, start)));
+  code_.add(reg::source, code_.ptr[reg::pixel + offsetof(TilePlace, source)]);
+  code_.mov(reg::tile_weights, state(TileState::weights));
+  code_.mov(reg::first_values, state(TileState::first_values));
   code_.xor_(reg::no_step.cvt32(), reg::no_step.cvt32());
   code_.mov(reg::pixel_step, argument(offsetof(DenseArguments, pixel_step)));
   code_.mov(reg::row_bytes.cvt32(), row_bytes());
-  code_.mov(reg::k_step, argument(offsetof(DenseArguments, k_steps)));
-  code_.sub(reg::k_step, reg::k_steps_end);
+  code_.mov(reg::tile_k_step, argument(offsetof(DenseArguments, k_steps)));
 }
 
 /// Those of the channels, the same in each row.
@@ -119,26 +210,35 @@ void KLoopEmitter::emit_first_values(int index, int vector) {
                   code_.ptr[reg::first_values + reg::no_step + vector * vector_bytes()]);
 }
 
+/// As many pixel tiles as there are registers for, and the weights.
 void KLoopEmitter::emit_operand_loads() {
   {
     const Section step = code_.section(CodeSection::k_loop);
-    code_.movsxd(reg::pixel, code_.dword[reg::k_steps_end + reg::k_step]);
+    code_.movsxd(reg::pixel, code_.dword[reg::tile_k_step]);
     code_.add(reg::pixel, reg::source);
   }
-  for (int p = 0; p < tile_.pixel_tiles(); ++p) {
-    const Section load = code_.section(CodeSection::load_pixels);
-    if (p > 0) {
-      const size_t steps = offsetof(DenseArguments, pixel_tile_steps);
-      code_.add(reg::pixel, argument(steps + sizeof(int64_t) * static_cast<size_t>(p - 1)));
-    }
-    code_.tileloadd(pixel_tile(p), code_.ptr[reg::pixel + reg::pixel_step]);
-  }
+  for (int p = 0; p < tile_.pixel_registers(); ++p) emit_pixel_load(p);
   for (int v = 0; v < vectors_; ++v) {
     const Section load = code_.section(CodeSection::load_weights);
-    const Xbyak::Address from = code_.ptr[reg::weights + reg::row_bytes + v * vector_bytes()];
+    const Xbyak::Address from = code_.ptr[reg::tile_weights + reg::row_bytes + v * vector_bytes()];
     tile_.streams_weights ? code_.tileloaddt1(weight_tile(v), from)
                           : code_.tileloadd(weight_tile(v), from);
   }
+}
+
+/// `reg::pixel` goes on from the pixel tile before.
+void KLoopEmitter::emit_pixel_load(int index) {
+  const Section load = code_.section(CodeSection::load_pixels);
+  if (index > 0) {
+    const size_t steps = offsetof(DenseArguments, pixel_tile_steps);
+    code_.add(reg::pixel, argument(steps + sizeof(int64_t) * static_cast<size_t>(index - 1)));
+  }
+  code_.tileloadd(pixel_tile(index), code_.ptr[reg::pixel + reg::pixel_step]);
+}
+
+/// In front of a product, if its pixels are not among the first ones.
+void KLoopEmitter::emit_later_pixels(int index) {
+  if (index >= tile_.pixel_registers()) emit_pixel_load(index);
 }
 
 void KLoopEmitter::emit_tile_product(int index, int vector) {
@@ -164,8 +264,9 @@ void KLoopEmitter::emit_idle_product() {
 void KLoopEmitter::emit_tile_store(int index, int vector, const Reg64& output_step) {
   const Section stores = code_.section(results_ ? CodeSection::staging : CodeSection::stores);
   if (index > 0 && vector == 0) {
-    code_.imul(reg::pixel, output_step, tile_.first_row(index) - tile_.first_row(index - 1));
-    code_.add(reg::row_output, reg::pixel);
+    const int positions = tile_.first_position(index) - tile_.first_position(index - 1);
+    code_.imul(reg::tile_scratch, output_step, positions);
+    code_.add(reg::row_output, reg::tile_scratch);
   }
   code_.tilestored(code_.ptr[reg::row_output + output_step + vector * vector_bytes()],
                    sum_tile(index, vector));
@@ -184,6 +285,7 @@ void KLoopEmitter::note_tile_loop(uint32_t begin) {
 /// Their accumulators go to the output, or to the staging buffer.
 void DenseEmitter::emit_tile_registers() {
   const Section loop = code_.section(CodeSection::tile_loop);
+  tile_state_at_ = results_context() + Coroutine::frame_bytes;
   if (!is_staged()) return emit_tiles(reg::output_step, [&] { emit_row_output(); });
   Xbyak::Label tiles;
   results_.emplace(code_, results_context());
@@ -210,11 +312,12 @@ void DenseEmitter::emit_staged_compensation() {
   const Xmm sums = reg(vectors_ + 1);
   const Xmm product = reg(vectors_ + 2);
   code_.mov(reg::scratch, argument(offsetof(DenseArguments, weight_zero_points)));
+  code_.mov(reg::row_output, state(TileState::result_channel));
   for (int v = 0; v < vectors_; ++v) {
-    code_.vmovups(reg(v), code_.ptr[reg::scratch + v * vector_bytes()]);
+    code_.vmovups(reg(v), code_.ptr[reg::scratch + reg::row_output * 4 + v * vector_bytes()]);
   }
   emit_window_sums_of_rows(next_sum);
-  emit_staging_loop(0, row_bytes(), staging_bytes(), [&] {
+  emit_pixel_loop(0, [&] {
     const Section subtraction = code_.section(CodeSection::compensation);
     code_.vpbroadcastd(window_sum, code_.ptr[next_sum]);
     code_.add(next_sum, 4);
@@ -230,7 +333,7 @@ void DenseEmitter::emit_staged_compensation() {
 void DenseEmitter::emit_staged_rows() {
   const Section stores = code_.section(CodeSection::stores);
   emit_row_output();
-  emit_staging_loop(0, row_bytes(), staging_bytes(), [&] {
+  emit_pixel_loop(0, [&] {
     const Section rows = code_.section(CodeSection::stores);
     for (int v = 0; v < vectors_; ++v) {
       const int offset = v * vector_bytes();
@@ -257,7 +360,7 @@ TileConfig tile_configuration(const DenseTile& tile) {
   for (int sum = 0; sum < tile.pixel_tiles() * vectors; ++sum) {
     config.set(number++, pixels, row_bytes);
   }
-  for (int p = 0; p < tile.pixel_tiles(); ++p) config.set(number++, pixels, tile.step_bytes);
+  for (int p = 0; p < tile.pixel_registers(); ++p) config.set(number++, pixels, tile.step_bytes);
   for (int v = 0; v < vectors; ++v) config.set(number++, tile.step_bytes / 4, row_bytes);
   return config;
 }

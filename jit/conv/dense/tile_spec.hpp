@@ -66,7 +66,7 @@ struct DenseTile {
 
   static constexpr int tile_rows = 16;       ///< rows that a tile register has
   static constexpr int tile_registers = 8;   ///< that there are
-  static constexpr int max_pixel_tiles = 3;  ///< with a vector of channels and all operands
+  static constexpr int max_pixel_tiles = 5;  ///< with a vector of channels and its operands
   static constexpr int max_step_bytes = 64;
 
   Vectorised vectorised = Vectorised::pixels;
@@ -102,6 +102,9 @@ struct DenseTile {
   /// sign flip operand by operand.
   bool has_sign_flip = false;
   // Where tile registers multiply (ProductEngine::tiles), channel-vectorised:
+  /// Positions from one row of pixels to the next, where rows are one line with gaps between them;
+  /// 0: each row is a line.
+  int row_pitch = 0;
   int step_bytes = 0;  ///< that a k step takes from a pixel: whole k groups, at most 64
   bool x_is_signed = false;
   bool w_is_signed = false;
@@ -111,22 +114,42 @@ struct DenseTile {
   /// Whether multiplications in vector registers stand beside products that have no others there:
   /// of many k steps; not with an epilogue.
   bool has_idle_products = false;
+  /// Whether all tiles of channels of some pixels are done before the next pixels: where all
+  /// weights stay near, input and output are each gone through once.
+  bool channels_inside = false;
+  /// Cache lines of the next tile of channels' weights that a k step prefetches.
+  int prefetched_lines = 0;
 
   bool has_tiles() const { return engine == ProductEngine::tiles; }
-  /// Tile registers of a row's columns, and the pixels of each; the last one of a row may overlap
-  /// the one before.
-  int column_tiles() const { return (columns + tile_rows - 1) / tile_rows; }
-  int pixels_of_tile() const { return (columns + column_tiles() - 1) / column_tiles(); }
-  /// Tile registers of pixels.
-  int pixel_tiles() const { return pixel_rows * column_tiles(); }
-  /// The row of the register tile with which one of them begins.
-  int first_row(int pixel_tile) const {
-    const int column = pixel_tile % column_tiles() * pixels_of_tile();
-    return pixel_tile / column_tiles() * columns + std::min(column, columns - pixels_of_tile());
+  /// With tile registers: rows of pixels that are one line of positions, with gaps between rows,
+  /// are as one; else each row is a line.
+  bool has_gaps() const { return row_pitch > 0; }
+  int lines() const { return has_gaps() ? 1 : pixel_rows; }
+  int line_positions() const {
+    return has_gaps() ? (pixel_rows - 1) * row_pitch + columns : columns;
   }
-  /// Bytes of the input from the first pixel to that of a row of the register tile.
-  int32_t source_offset(int row) const {
-    return row / columns * row_step + row % columns * pixel_step;
+  /// Tile registers of a line, and the positions of each; the last one may overlap the one before.
+  int line_tiles() const { return (line_positions() + tile_rows - 1) / tile_rows; }
+  int pixels_of_tile() const { return (line_positions() + line_tiles() - 1) / line_tiles(); }
+  /// Tile registers of pixels.
+  int pixel_tiles() const { return lines() * line_tiles(); }
+  /// Tile registers that hold pixels: with a single vector of channels two by turns.
+  int pixel_registers() const {
+    return vectors_of(tile_rows) == 1 ? std::min(pixel_tiles(), 2) : pixel_tiles();
+  }
+  /// The position of a pixel of the register tile, as results are stored.
+  int position_of(int pixel) const {
+    return has_gaps() ? pixel / columns * row_pitch + pixel % columns : pixel;
+  }
+  /// The position with which one of the tile registers begins.
+  int first_position(int pixel_tile) const {
+    const int in_line = pixel_tile % line_tiles() * pixels_of_tile();
+    return pixel_tile / line_tiles() * line_positions() +
+           std::min(in_line, line_positions() - pixels_of_tile());
+  }
+  /// Bytes of the input from the first pixel to that at a position.
+  int32_t source_offset(int position) const {
+    return position / line_positions() * row_step + position % line_positions() * pixel_step;
   }
 
   int pixels() const { return pixel_rows * columns; }  ///< channel-vectorised
@@ -149,10 +172,13 @@ struct DenseTile {
         field("prefetch", &DenseTile::prefetches_output), field("source", &DenseTile::source),
         field("reads_input_once", &DenseTile::reads_input_once),
         field("loops_k_groups", &DenseTile::loops_k_groups),
-        field("sign_flip", &DenseTile::has_sign_flip), field("step_bytes", &DenseTile::step_bytes),
-        field("signed_x", &DenseTile::x_is_signed), field("signed_w", &DenseTile::w_is_signed),
+        field("sign_flip", &DenseTile::has_sign_flip), field("row_pitch", &DenseTile::row_pitch),
+        field("step_bytes", &DenseTile::step_bytes), field("signed_x", &DenseTile::x_is_signed),
+        field("signed_w", &DenseTile::w_is_signed),
         field("streams_weights", &DenseTile::streams_weights),
-        field("idle_products", &DenseTile::has_idle_products));
+        field("idle_products", &DenseTile::has_idle_products),
+        field("channels_inside", &DenseTile::channels_inside),
+        field("prefetched_lines", &DenseTile::prefetched_lines));
   }
 };
 
@@ -223,6 +249,10 @@ struct DenseArguments {
   /// of each pixel tile to that of the next one.
   int64_t pixel_step = 0;
   int64_t pixel_tile_steps[DenseTile::max_pixel_tiles - 1] = {};
+  /// With tile registers: tiles of channels, at least 1, and bytes from the weights of one to those
+  /// of the next. What is by channel, and the output, goes on by the tile's channels.
+  int64_t channel_tiles = 1;
+  int64_t weight_tile_bytes = 0;
 };
 
 /// Emits the microkernel. A pure function of its arguments. `tile` fits the target. `epilogue` may

@@ -9,7 +9,6 @@ namespace castor::jit::dense {
 
 namespace {
 
-constexpr int transposition_registers = 8;
 /// Channels that are transposed at a time.
 constexpr int block_channels = 4;
 /// With tile registers: the lanes of a tile's last transposed pixels, where these are fewer.
@@ -31,7 +30,7 @@ void DenseEmitter::emit_transposed_epilogue() {
     emit_stored_lane_count(stored_lanes, pixels.end - pixels.begin);
     emit_point(*epilogue_, 0, pixels.begin);
     emit_channel_blocks([&](int channels) {
-      emit_transposition(pixels, channels, 0);
+      emit_transposition(pixels, channels, 0, block_channels);
       for (int channel = 0; channel < channels; ++channel) {
         epilogue_->emit_apply(reg(channel));
         epilogue_->emit_next_row();
@@ -49,13 +48,14 @@ void DenseEmitter::emit_transposed_stores() {
   emit_output_of(0);
   emit_channel_blocks([&](int channels) {
     for (int index = 0; index < pixel_vectors(); ++index) {
-      emit_transposition(pixel_vector(index), channels, index * transposition_registers);
+      emit_transposition(pixel_vector(index), channels, index * block_channels,
+                         pixel_vectors() * block_channels);
     }
     const Section stores = code_.section(CodeSection::stores);
     for (int channel = 0; channel < channels; ++channel) {
       for (int index = 0; index < pixel_vectors(); ++index) {
         const TileRows pixels = pixel_vector(index);
-        const Xmm from = reg(index * transposition_registers + channel);
+        const Xmm from = reg(index * block_channels + channel);
         const Xbyak::Address to = code_.ptr[reg::output + 4 * pixels.begin];
         if (pixels.end - pixels.begin == lanes_) {
           code_.vmovups(to, from);
@@ -78,14 +78,15 @@ void DenseEmitter::emit_channel_blocks(const std::function<void(int)>& emit_bloc
   if (remainder > 0) emit_block(remainder);
 }
 
-/// Up to four channels: 4 by 4 blocks, one in each 128 bits.
-void DenseEmitter::emit_transposition(const TileRows& pixels, int count, int first) {
+/// Up to four channels: 4 by 4 blocks, one in each 128 bits. Registers of the results, and of
+/// others.
+void DenseEmitter::emit_transposition(const TileRows& pixels, int count, int first, int others) {
   const Section transposition = code_.section(CodeSection::transposition);
   for (int row = 0; row < block_channels; ++row) emit_block_loads(pixels, row, first);
-  const Xmm low_ab = reg(first + 4);
-  const Xmm high_ab = reg(first + 5);
-  const Xmm low_cd = reg(first + 6);
-  const Xmm high_cd = reg(first + 7);
+  const Xmm low_ab = reg(others);
+  const Xmm high_ab = reg(others + 1);
+  const Xmm low_cd = reg(others + 2);
+  const Xmm high_cd = reg(others + 3);
   code_.vpunpckldq(low_ab, reg(first), reg(first + 1));
   code_.vpunpckldq(low_cd, reg(first + 2), reg(first + 3));
   code_.vpunpckhdq(high_ab, reg(first), reg(first + 1));
@@ -100,7 +101,8 @@ void DenseEmitter::emit_transposition(const TileRows& pixels, int count, int fir
 void DenseEmitter::emit_block_loads(const TileRows& pixels, int row, int first) {
   const int count = pixels.end - pixels.begin;
   const auto block = [&](int pixel) {
-    return code_.ptr[Xbyak::util::rsp + reg::staged + (pixels.begin + pixel) * row_bytes()];
+    const int position = tile_.position_of(pixels.begin + pixel);
+    return code_.ptr[Xbyak::util::rsp + reg::staged + position * row_bytes()];
   };
   const int to = first + row;
   code_.vmovups(Xmm(to), block(std::min(row, count - 1)));

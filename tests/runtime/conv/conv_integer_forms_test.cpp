@@ -196,7 +196,8 @@ class ConvForms : public testing::Test {
                                              .has_constant_weights = constant};
     for (const auto& [tier, runtime] : tier_runtimes()) {
       const jit::Target target{.tier = tier, .core = core};
-      for (const jit::Candidate& candidate : candidates(problem, target)) {
+      for (const jit::Candidate& candidate :
+           with_register_tiles(candidates(problem, target), target)) {
         const auto results = run.results(geometry, candidate, target, store_.cache);
         ++seen_[name_of(candidate)];
         const auto* dense = std::get_if<jit::DensePlan>(&candidate.plan);
@@ -209,6 +210,23 @@ class ConvForms : public testing::Test {
     }
   }
 
+  /// Candidates, and one of tile registers again in another form.
+  std::vector<jit::Candidate> with_register_tiles(std::vector<jit::Candidate> all,
+                                                  const jit::Target& target) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      const auto* plan = std::get_if<jit::DensePlan>(&all[i].plan);
+      if (plan == nullptr || !plan->tile.has_tiles()) continue;
+      std::vector<jit::DensePlan> others = with_other_tiles(*plan, target);
+      if (others.empty()) break;
+      jit::DensePlan& other = others[random_() % others.size()];
+      if (!other.tile.channels_inside) other.tile.prefetched_lines = static_cast<int>(draw(0, 2));
+      tiles_with_gaps_ += other.tile.has_gaps();
+      all.push_back({std::move(other), false, {}, 0});
+      break;
+    }
+    return all;
+  }
+
   int64_t draw(int64_t min, int64_t max) {
     return min + static_cast<int64_t>(random_() % static_cast<uint64_t>(max - min + 1));
   }
@@ -217,6 +235,7 @@ class ConvForms : public testing::Test {
   detail::CodeStore store_{jit::SystemCalls::real(), size_t{64} << 20};
   std::map<std::string, int> seen_;  ///< by name of the candidate
   int of_input_ = 0;
+  int tiles_with_gaps_ = 0;
 };
 
 TEST_F(ConvForms, RandomGeometries) {
@@ -332,6 +351,7 @@ TEST_F(ConvForms, LayersOfTileRegisters) {
   EXPECT_EQ(seen_["tiles input"] > 50, runs) << seen_["tiles input"];
   const int aligned = seen_["tiles copied_rows_aligned_pixels"];
   EXPECT_EQ(aligned > 100, runs) << aligned;
+  EXPECT_EQ(tiles_with_gaps_ > 20, runs) << tiles_with_gaps_;
 }
 
 }  // namespace
