@@ -313,17 +313,30 @@ std::optional<DenseTile> tile_of(const DensePlan& plan, int vectors, const Targe
   return tile;
 }
 
-/// Whether the tiles of channels of some pixels follow each other. Not where a filter's weights of
-/// one stay in L1, from which all pixels take them; nor where the stores of few products each go to
-/// another page, as those of channels of large images do.
+/// Whether the weights of one tile of channels stay in L1 while all pixels take them: a filter's
+/// beside its window of the input; those of a single position where many adjacent pixels are, and
+/// all weights do not stay there.
+bool keeps_weights_in_l1(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+  const int64_t positions = plan.slices * plan.rows.kernel * plan.columns.kernel;
+  if (positions > 1) return !streams_weights(plan, tile, target);
+  if (plan.rows.stride > 1 || plan.columns.stride > 1) return false;
+  constexpr int64_t many_pixels = 16 * DenseTile::tile_rows;
+  const int64_t bytes = 4 * plan.weight_k_groups() * tile.vectors_of(plan.lanes) * plan.lanes;
+  DenseTile all = tile;
+  all.channels_inside = true;
+  return plan.rows.output * plan.columns.output >= many_pixels && bytes <= target.caches.l1 / 2 &&
+         streams_weights(plan, all, target);
+}
+
+/// Whether the tiles of channels of some pixels follow each other. Not where stores of few products
+/// each go to another page, as those of channels of large images do.
 bool takes_channels_inside(const DensePlan& plan, const DenseTile& tile, const Target& target) {
   if (tile.channels >= plan.geometry.group_out_channels()) return false;
-  const int64_t positions = plan.slices * plan.rows.kernel * plan.columns.kernel;
-  const bool has_weights_in_l1 = positions > 1 && !streams_weights(plan, tile, target);
   constexpr size_t few_k_steps = 2;
   const bool spreads_stores =
       tile.store == StorePolicy::transposed && plan.k_steps.size() <= few_k_steps;
-  return has_near_weights(plan, target) && !has_weights_in_l1 && !spreads_stores;
+  return has_near_weights(plan, target) && !keeps_weights_in_l1(plan, tile, target) &&
+         !spreads_stores;
 }
 
 /// Lines of the next tile of channels' weights that each k step prefetches where they come from
@@ -336,8 +349,8 @@ int prefetched_lines(const DensePlan& plan, const DenseTile& tile, const Target&
   return static_cast<int>(ceil_div(bytes / cache_line, pixel_tiles));
 }
 
-/// Whole rows of pixels in that many tile registers, as one line with gaps between them.
-std::optional<DenseTile> tile_with_gaps(const DensePlan& plan, DenseTile tile, int registers) {
+/// Whole rows of pixels in that many tile registers, as one line with dead positions between them.
+std::optional<DenseTile> tile_of_one_line(const DensePlan& plan, DenseTile tile, int registers) {
   const int64_t columns = plan.block.columns;
   const int64_t row_step = plan.source_row_step();
   const int64_t pixel_step = plan.source_column_step();
@@ -359,18 +372,19 @@ void add_register_tiles(const DensePlan& plan, int vectors, const Target& target
   DenseTile tile = plan.tile;
   tile.channels = channels_of(plan, vectors);
   tile.channels_inside = takes_channels_inside(plan, tile, target);
-  // More pixel tiles than weights can be pair with pay where weights are to be read once.
-  constexpr int few = 3;
-  const int max = has_near_weights(plan, target) ? few : DenseTile::max_pixel_tiles;
-  for (int count = 1; count <= max; ++count) {
+  // One vector of channels, whose results are a part of a cache line, pays where more pixels should
+  // share weights from beyond L2.
+  const bool is_narrow = vectors == 1 && plan.geometry.group_out_channels() > plan.lanes;
+  if (is_narrow && has_near_weights(plan, target)) return;
+  for (int count = 1; count <= DenseTile::max_pixel_tiles; ++count) {
     DenseTile along = tile;
     along.columns =
         static_cast<int>(even_part(plan.block.columns, int64_t{count} * DenseTile::tile_rows));
     if (along.pixel_tiles() == count && fits(along, target)) tiles.push_back(along);
     const bool has_apart_rows =  // in the output: they cannot be transposed together
         tile.store == StorePolicy::transposed && plan.block.columns < plan.columns.output;
-    if (const auto gaps = tile_with_gaps(plan, tile, count); gaps && fits(*gaps, target)) {
-      tiles.push_back(*gaps);
+    if (const auto line = tile_of_one_line(plan, tile, count); line && fits(*line, target)) {
+      tiles.push_back(*line);
     }
     if (count == 1 || has_apart_rows || plan.block.columns > DenseTile::tile_rows) continue;
     DenseTile across = tile;

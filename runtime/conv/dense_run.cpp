@@ -70,7 +70,7 @@ class BlockRun {
   }
 
   /// How many tiles of channels a call of a kernel may do, if all are whole: those whose results
-  /// are one piece of the output.
+  /// are written at once.
   int64_t max_tiles_of_call() const {
     const bool is_one_by_one = bound_.packs_by_tile || slices_.leaves_padding_out();
     if (!plan_.tile.has_tiles() || is_one_by_one) return 1;
@@ -326,7 +326,7 @@ class DenseRun {
     });
   }
 
-  /// The end of the whole channel tiles from that one on whose pixel tiles are all in the share.
+  /// The end of the whole channel tiles from that one on all of whose pixel tiles are the task's.
   int64_t whole_tiles(int64_t first, const ShareStart& end) const {
     const bool is_last_whole = plan_.last_channels() == plan_.tile.channels;
     return std::max(first, std::min(end.channel_tile, plan_.channel_tiles - !is_last_whole));

@@ -197,7 +197,7 @@ CASTOR_AVX512 void transpose_tail(const PixelSource& from, __m512i* rows) {
 }
 
 /// Prefetches the pixels after those of this cache line, of a quarter of a block's channels each
-/// time: so many rows are more than a core's prefetchers follow.
+/// time: a core's prefetchers follow fewer rows.
 inline void prefetch_pixels(const PixelSource& from, int64_t channel, int64_t pixel) {
   constexpr int64_t ahead = 64;
   constexpr int64_t quarters = 4;

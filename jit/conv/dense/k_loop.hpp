@@ -25,7 +25,7 @@ using Xbyak::Xmm;
 namespace reg {
 inline const Reg64 arguments(Operand::RDI);
 inline const Reg64 source(Operand::R8);          ///< of the tile's first pixel
-inline const Reg64 stores(Operand::R10);         ///< the tile's ConvStore or TilePlace
+inline const Reg64 stores(Operand::R10);         ///< the tile's ConvStore, or its pixels
 inline const Reg64 k_steps_end(Operand::R11);    ///< the end of the loop's offsets
 inline const Reg64 tiles(Operand::RBP);          ///< that are left; elsewhere with a frame pointer
 inline const Reg64 callers_stack(Operand::R12);  ///< unused with a frame pointer
@@ -130,15 +130,15 @@ class KLoopEmitter {
   // With tile registers:
   /// What the loop over tiles keeps in the frame, 8 bytes each.
   enum class TileState : int {
-    result_pixel,  ///< of the tile before, whose accumulators are looked after
+    result_pixel,  ///< the first of the tile before, whose accumulators are looked after
     result_channel,
-    place,       ///< address of the tile's TilePlace
-    tiles_left,  ///< of the tile's channels
+    pixels,      ///< address: where the tile's pixels are
+    tiles_left,  ///< with the same channels
     channel,     ///< the tile's first one, from that of the call
     channel_tiles_left,
-    weights,  ///< of the tile's channels
+    weights,  ///< address: those for the tile's channels
     first_values,
-    prefetched,  ///< of the weights of the next tile of channels
+    prefetched,  ///< address: what is prefetched next
     count
   };
   static constexpr int tile_state_bytes = 8 * static_cast<int>(TileState::count);

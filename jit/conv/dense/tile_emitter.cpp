@@ -33,7 +33,7 @@ DenseEmitter::DenseEmitter(const DenseTile& tile, const Target& target,
   EpilogueUse use = {.frame = staging_bytes(),
                      .taken = {.vectors = transposes() ? transposed_vectors : 0}};
   epilogue_ = std::make_unique<EpilogueEmitter>(code_, target_, *epilogue, use);
-  if (tile.store != StorePolicy::rows || tile.has_gaps()) return;
+  if (tile.store != StorePolicy::rows || tile.has_dead_positions()) return;
   if (!by_pixels() && last_lanes() < lanes_) return;
   use.order = EpilogueOrder::rows;
   use.row_vectors = vectors_;
@@ -163,9 +163,9 @@ void DenseEmitter::emit_point(EpilogueEmitter& epilogue, int vector, int first_r
 }
 
 /// Emits loops in which `staged` goes from `first` of one row of the register tile to that of the
-/// next one; rows of pixels with gaps between them have a loop each.
+/// next one; rows of pixels with dead positions between them have a loop each.
 void DenseEmitter::emit_pixel_loop(int first, const std::function<void()>& emit_body) {
-  const int count = tile_.has_gaps() ? tile_.columns : rows_;
+  const int count = tile_.has_dead_positions() ? tile_.columns : rows_;
   for (int row = 0; row < rows_; row += count) {
     const int begin = first + tile_.position_of(row) * row_bytes();
     emit_staging_loop(begin, row_bytes(), begin + count * row_bytes(), emit_body);

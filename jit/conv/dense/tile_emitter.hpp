@@ -78,11 +78,11 @@ class DenseEmitter final : KLoopEmitter {
   /// Whether tile registers are stored to the output.
   bool stores_tiles() const {
     return tile_.has_tiles() && !epilogue_ && !transposes() && last_lanes() == lanes_ &&
-           tile_.window_sums == WindowSums::none && !tile_.has_gaps();
+           tile_.window_sums == WindowSums::none && !tile_.has_dead_positions();
   }
   bool uses_all_registers() const { return epilogue_ || tile_.has_tiles(); }
   int staging_bytes() const {
-    return (tile_.has_gaps() ? tile_.line_positions() : rows_) * row_bytes();
+    return (tile_.has_dead_positions() ? tile_.line_positions() : rows_) * row_bytes();
   }
   /// The frame: the staging buffer, the epilogue's part; with tile registers the caller's
   /// configuration, the context of their results, and the state of the loop over tiles.

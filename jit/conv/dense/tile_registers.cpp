@@ -116,7 +116,7 @@ void KLoopEmitter::emit_set(TileState of, size_t argument_offset) {
 
 void KLoopEmitter::emit_first_pixels() {
   const Section tiles = code_.section(CodeSection::tile_loop);
-  emit_set(TileState::place, offsetof(DenseArguments, places));
+  emit_set(TileState::pixels, offsetof(DenseArguments, places));
   emit_set(TileState::tiles_left, offsetof(DenseArguments, tiles));
 }
 
@@ -134,7 +134,7 @@ void KLoopEmitter::emit_first_channels() {
 void KLoopEmitter::emit_next_tile(const Xbyak::Label& last) {
   const Section tiles = code_.section(CodeSection::tile_loop);
   Xbyak::Label next;
-  code_.mov(reg::pixel, state(TileState::place));
+  code_.mov(reg::pixel, state(TileState::pixels));
   code_.mov(reg::pixel, code_.ptr[reg::pixel + offsetof(TilePlace, pixel)]);
   code_.mov(state(TileState::result_pixel), reg::pixel);
   code_.mov(reg::pixel, state(TileState::channel));
@@ -186,13 +186,13 @@ void KLoopEmitter::emit_prefetch_of_weights() {
 
 /// Goes on to the next pixels; the zero flag says that there are none.
 void KLoopEmitter::emit_next_pixels() {
-  code_.add(state(TileState::place), sizeof(TilePlace));
+  code_.add(state(TileState::pixels), sizeof(TilePlace));
   code_.dec(state(TileState::tiles_left));
 }
 
 void KLoopEmitter::emit_tile_begin() {
   const Section tiles = code_.section(CodeSection::tile_loop);
-  code_.mov(reg::pixel, state(TileState::place));
+  code_.mov(reg::pixel, state(TileState::pixels));
   code_.mov(reg::source, argument(offsetof(DenseArguments, source)));
   code_.add(reg::source, code_.ptr[reg::pixel + offsetof(TilePlace, source)]);
   code_.mov(reg::tile_weights, state(TileState::weights));
@@ -236,7 +236,7 @@ void KLoopEmitter::emit_pixel_load(int index) {
   code_.tileloadd(pixel_tile(index), code_.ptr[reg::pixel + reg::pixel_step]);
 }
 
-/// In front of a product, if its pixels are not among the first ones.
+/// Before a product, if its pixels are not among the first ones.
 void KLoopEmitter::emit_later_pixels(int index) {
   if (index >= tile_.pixel_registers()) emit_pixel_load(index);
 }

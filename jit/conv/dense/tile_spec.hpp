@@ -102,8 +102,8 @@ struct DenseTile {
   /// sign flip operand by operand.
   bool has_sign_flip = false;
   // Where tile registers multiply (ProductEngine::tiles), channel-vectorised:
-  /// Positions from one row of pixels to the next, where rows are one line with gaps between them;
-  /// 0: each row is a line.
+  /// Positions from one row of pixels to the next, where rows are one line with dead positions
+  /// between them; 0: each row is a line.
   int row_pitch = 0;
   int step_bytes = 0;  ///< that a k step takes from a pixel: whole k groups, at most 64
   bool x_is_signed = false;
@@ -121,12 +121,12 @@ struct DenseTile {
   int prefetched_lines = 0;
 
   bool has_tiles() const { return engine == ProductEngine::tiles; }
-  /// With tile registers: rows of pixels that are one line of positions, with gaps between rows,
-  /// are as one; else each row is a line.
-  bool has_gaps() const { return row_pitch > 0; }
-  int lines() const { return has_gaps() ? 1 : pixel_rows; }
+  /// With tile registers: rows of pixels that are one line of positions, with dead ones between
+  /// rows, are as one; else each row is a line.
+  bool has_dead_positions() const { return row_pitch > 0; }
+  int lines() const { return has_dead_positions() ? 1 : pixel_rows; }
   int line_positions() const {
-    return has_gaps() ? (pixel_rows - 1) * row_pitch + columns : columns;
+    return has_dead_positions() ? (pixel_rows - 1) * row_pitch + columns : columns;
   }
   /// Tile registers of a line, and the positions of each; the last one may overlap the one before.
   int line_tiles() const { return (line_positions() + tile_rows - 1) / tile_rows; }
@@ -139,7 +139,7 @@ struct DenseTile {
   }
   /// The position of a pixel of the register tile, as results are stored.
   int position_of(int pixel) const {
-    return has_gaps() ? pixel / columns * row_pitch + pixel % columns : pixel;
+    return has_dead_positions() ? pixel / columns * row_pitch + pixel % columns : pixel;
   }
   /// The position with which one of the tile registers begins.
   int first_position(int pixel_tile) const {
