@@ -52,8 +52,9 @@ std::string text_of(const jit::Candidate& candidate) {
   if (plan == nullptr) return name_of(candidate);
   const bool pixels = plan->is_pixel_vectorised();
   const jit::DenseTile& tile = plan->tile;
-  return fmt::format("{} {}x{}", name_of(candidate), tile.channels,
-                     pixels ? tile.vectors : tile.pixels());
+  return fmt::format("{} {}x{}{}{}", name_of(candidate), tile.channels,
+                     pixels ? tile.vectors : tile.pixels(), tile.row_pitch > 0 ? " one line" : "",
+                     tile.channels_inside ? " inside" : "");
 }
 
 /// The candidates, with some other register tiles of each where they are to be measured.

@@ -221,6 +221,11 @@ bool has_listed_weights(const DensePlan& plan) {
 
 }  // namespace
 
+bool uses_weights_once(const DensePlan& plan) {
+  return plan.geometry.batch * plan.outer_outputs == 1 &&
+         plan.block.pixels() == plan.rows.output * plan.columns.output;
+}
+
 bool has_near_weights(const DensePlan& plan, const Target& target) {
   constexpr int64_t eighths = 5;
   const int64_t vectors = ceil_div(plan.geometry.group_out_channels(), plan.lanes);
@@ -281,8 +286,8 @@ EventCounts cost_of(const DensePlan& plan, const ConvolutionProblem& problem,
                     const Target& target) {
   EventCounts block = tile_cost(plan, plan.tile, unaligned_fraction(plan), target);
   block[cache_block] = 1;
-  const double calls = plan.tile.has_tiles() ? costs_on(target).tiles.calls : 1;
-  block[kernel_call] = calls * static_cast<double>(plan.channel_tiles);
+  block[kernel_call] = plan.tile.has_tiles() ? costs_on(target).tiles.calls
+                                             : static_cast<double>(plan.channel_tiles);
   if (plan.transposes()) {
     block[transposed_output] += static_cast<double>(plan.block.pixels()) *
                                 static_cast<double>(plan.geometry.group_out_channels());

@@ -257,6 +257,10 @@ std::vector<DensePlan> with_other_register_tiles(const DensePlan& plan, const Ta
 DenseTile cheapest_tile(const DensePlan& plan, std::span<const DenseTile> tiles,
                         const Target& target);
 
+/// Whether each tile's weights are used once in a call, so that run-time weights need not all be
+/// packed at the same time.
+bool uses_weights_once(const DensePlan& plan);
+
 /// Whether L2 holds the weights of all output channels of a group, beside input and output.
 bool has_near_weights(const DensePlan& plan, const Target& target);
 

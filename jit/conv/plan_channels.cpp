@@ -355,15 +355,16 @@ std::optional<DenseTile> tile_of_one_line(const DensePlan& plan, DenseTile tile,
   const int64_t row_step = plan.source_row_step();
   const int64_t pixel_step = plan.source_column_step();
   if (columns < plan.columns.output || row_step % pixel_step != 0) return std::nullopt;
+  const int64_t max_positions = int64_t{registers} * DenseTile::tile_rows;
+  if (columns > max_positions) return std::nullopt;
   const int64_t pitch = row_step / pixel_step;
-  const int64_t rows = (int64_t{registers} * DenseTile::tile_rows - columns) / pitch + 1;
-  if (columns > int64_t{registers} * DenseTile::tile_rows) return std::nullopt;
+  const int64_t rows = (max_positions - columns) / pitch + 1;
   tile.columns = static_cast<int>(columns);
   tile.pixel_rows = static_cast<int>(even_part(plan.block.rows, std::min(rows, plan.block.rows)));
   tile.row_pitch = static_cast<int>(pitch);
   tile.row_step = static_cast<int32_t>(row_step);
-  const bool is_narrow = tile.pixel_rows > 1 && tile.pixel_tiles() == registers;
-  return is_narrow ? std::optional(tile) : std::nullopt;
+  const bool has_rows = tile.pixel_rows > 1 && tile.pixel_tiles() == registers;
+  return has_rows ? std::optional(tile) : std::nullopt;
 }
 
 /// Tiles of n vectors of channels, by pixels along a row or, of short rows, of several.
@@ -371,11 +372,9 @@ void add_register_tiles(const DensePlan& plan, int vectors, const Target& target
                         std::vector<DenseTile>& tiles) {
   DenseTile tile = plan.tile;
   tile.channels = channels_of(plan, vectors);
+  tile.pixel_rows = 1;
+  tile.row_step = tile.row_pitch = 0;
   tile.channels_inside = takes_channels_inside(plan, tile, target);
-  // One vector of channels, whose results are a part of a cache line, pays where more pixels should
-  // share weights from beyond L2.
-  const bool is_narrow = vectors == 1 && plan.geometry.group_out_channels() > plan.lanes;
-  if (is_narrow && has_near_weights(plan, target)) return;
   for (int count = 1; count <= DenseTile::max_pixel_tiles; ++count) {
     DenseTile along = tile;
     along.columns =
@@ -395,12 +394,14 @@ void add_register_tiles(const DensePlan& plan, int vectors, const Target& target
   }
 }
 
-/// Register tiles by the number of their vectors.
-std::vector<DenseTile> channel_tiles(const DensePlan& plan, const Target& target) {
+/// Register tiles by the number of their vectors, at least `min_vectors` if there are as many.
+std::vector<DenseTile> channel_tiles(const DensePlan& plan, int64_t min_vectors,
+                                     const Target& target) {
   const int64_t vectors = ceil_div(plan.geometry.group_out_channels(), plan.lanes);
   const int max = target.tuning().dense.max_channel_vectors;
   std::vector<DenseTile> tiles;
-  for (int v = 1; v <= std::min<int64_t>(vectors, max); ++v) {
+  for (int v = static_cast<int>(std::min(vectors, min_vectors));
+       v <= std::min<int64_t>(vectors, max); ++v) {
     if (plan.tile.has_tiles()) {
       add_register_tiles(plan, v, target, tiles);
     } else if (const auto tile = tile_of(plan, v, target)) {
@@ -429,7 +430,11 @@ void choose_tile(DensePlan& plan, const Target& target) {
   plan.tile.engine = plan.engine;
   plan.tile.pixel_step = static_cast<int32_t>(plan.source_column_step());
   if (plan.geometry.layout == ConvolutionLayout::nchw) plan.tile.store = StorePolicy::transposed;
-  const DenseTile cheapest = cheapest_tile(plan, channel_tiles(plan, target), target);
+  // With tile registers one vector of channels, whose results are a part of a cache line, pays
+  // where more pixels should share weights from beyond L2.
+  const bool has_pairs = plan.tile.has_tiles() && has_near_weights(plan, target);
+  const DenseTile cheapest =
+      cheapest_tile(plan, channel_tiles(plan, has_pairs ? 2 : 1, target), target);
   if (cheapest.has_tiles()) {
     set_register_tile(plan, cheapest, target);
     return round_block(plan);
@@ -437,6 +442,15 @@ void choose_tile(DensePlan& plan, const Target& target) {
   set_tile(plan, cheapest);
   round_block(plan);
   peel_k_steps(plan.tile, plan.k_steps.size(), target);
+}
+
+/// With run-time weights, which are packed for one tile of channels after the other where each is
+/// used once in a call.
+void take_channels_one_by_one(DensePlan& plan, const Target& target) {
+  DenseTile tile = plan.tile;
+  tile.channels_inside = false;
+  set_register_tile(plan, tile, target);
+  plan.tile.prefetched_lines = 0;
 }
 
 /// Rows of a pointwise convolution follow each other as one.
@@ -460,8 +474,9 @@ bool has_near_pixels(const DensePlan& plan) {
 
 std::vector<DensePlan> with_other_register_tiles(const DensePlan& plan, const Target& target) {
   std::vector<DensePlan> others;
-  for (DenseTile tile : channel_tiles(plan, target)) {
+  for (DenseTile tile : channel_tiles(plan, 1, target)) {
     for (const bool inside : {false, true}) {
+      if (inside && tile.channels == plan.geometry.group_out_channels()) continue;
       DensePlan other = plan;
       tile.channels_inside = inside;
       set_register_tile(other, tile, target);
@@ -506,6 +521,8 @@ std::vector<DensePlan> plan_tiles(const DensePlan& base, const ConvolutionProble
     auto plan = RowPlanner(begun, problem.x_is_signed, source, target).plan();
     if (!plan || !has_near_pixels(*plan)) continue;
     choose_tile(*plan, target);
+    if (!problem.has_constant_weights && uses_weights_once(*plan))
+      take_channels_one_by_one(*plan, target);
     plans.push_back(std::move(*plan));
   }
   return plans;

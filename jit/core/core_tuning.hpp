@@ -129,7 +129,7 @@ struct TileCosts {
   double hidden_share = 0.9;  ///< of the products' cycles, beside which results cost nothing
   /// K steps from which on products without floats of vectors beside them are slow.
   double min_idle_k_steps = 12;
-  double calls = 3;  ///< a call of a kernel, which configures tiles, in others' calls
+  double calls = 3;  ///< a block's calls of kernels, which configure tiles, in others' calls
 };
 
 /// What bounds K loops of convolutions on the core, and how many cycles everything else takes that

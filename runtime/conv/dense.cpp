@@ -73,7 +73,7 @@ class DenseBinder {
     if (Status status = find_packers(); !status) return status;
     if (Status status = pack_constants(); !status) return status;
     bound_.packs_by_tile =
-        bound_.packed.empty() && uses_tiles_once() && !packs_groups_at_once(plan_);
+        bound_.packed.empty() && uses_weights_once(plan_) && !packs_groups_at_once(plan_);
     set_parts();
     return {};
   }
@@ -187,13 +187,6 @@ class DenseBinder {
     if (!packed.ok()) return packed.error();
     bound_.packed = std::move(packed).value();
     return {};
-  }
-
-  /// Whether each tile's weights are used once in a call, so that they need not all be packed at
-  /// the same time.
-  bool uses_tiles_once() const {
-    return plan_.geometry.batch * plan_.outer_outputs == 1 &&
-           plan_.block.pixels() == plan_.rows.output * plan_.columns.output;
   }
 
   /// Gives each part of the scratch its place; all begin at whole lines of the cache.

@@ -70,12 +70,15 @@ class BlockRun {
   }
 
   /// How many tiles of channels a call of a kernel may do, if all are whole: those whose results
-  /// are written at once.
+  /// are written at once. Where their pixels are outside, a call has all pixels of the block, so
+  /// that weights are read once.
   int64_t max_tiles_of_call() const {
-    const bool is_one_by_one = bound_.packs_by_tile || slices_.leaves_padding_out();
-    if (!plan_.tile.has_tiles() || is_one_by_one) return 1;
+    if (!plan_.tile.has_tiles() || bound_.packs_by_tile) return 1;
+    const bool is_inside = plan_.tile.channels_inside;
+    if (!is_inside && block_.tables.tiles.size() > 1) return 1;
     if (bound_.applies_epilogue) return plan_.channel_tiles;
-    const int64_t results = int64_t{plan_.tile.channels} * plan_.tile.pixels();
+    const int64_t pixels = is_inside ? plan_.tile.pixels() : block_.place.block.pixels();
+    const int64_t results = int64_t{plan_.tile.channels} * pixels;
     return std::max<int64_t>(call_.output.max_elements() / results, 1);
   }
 

@@ -155,6 +155,7 @@ void interleave(const KGroupSource& from, const KGroupSpec& spec, const KGroupRo
 namespace {
 
 constexpr int64_t lane_pixels = 16;     ///< pixels that a lane of 128 bits has of a channel
+constexpr int64_t line_pixels = 64;     ///< pixels that a cache line has
 constexpr int64_t block_channels = 64;  ///< channels of a block: four lanes of sixteen
 
 /// Transposes sixteen pixels of 64 channels. Lane l of row i is channel 16 l + i; so four rounds of
@@ -199,10 +200,9 @@ CASTOR_AVX512 void transpose_tail(const PixelSource& from, __m512i* rows) {
 /// Prefetches the pixels after those of this cache line, of a quarter of a block's channels each
 /// time: a core's prefetchers follow fewer rows.
 inline void prefetch_pixels(const PixelSource& from, int64_t channel, int64_t pixel) {
-  constexpr int64_t ahead = 64;
   constexpr int64_t quarters = 4;
   constexpr int64_t count = block_channels / quarters;
-  const std::byte* row = from.first + pixel + ahead +
+  const std::byte* row = from.first + pixel + line_pixels +
                          (channel + pixel / lane_pixels % quarters * count) * from.channel_step;
   for (int64_t i = 0; i < count; ++i, row += from.channel_step) {
     _mm_prefetch(reinterpret_cast<const char*>(row), _MM_HINT_T0);
@@ -234,7 +234,7 @@ CASTOR_AVX512 void gather_pixels(const PixelSource& from, std::byte* to, int64_t
       const std::byte* const first = block + pixel;
       const std::byte* const last = first + (there - 1) * from.channel_step;
       __m512i rows[lane_pixels];
-      if (there == block_channels && pixel + 2 * 64 <= from.pixels) {
+      if (there == block_channels && pixel + 2 * line_pixels <= from.pixels) {
         prefetch_pixels(from, channel, pixel);
       }
       if (there == block_channels && from.end - last >= lane_pixels) {

@@ -72,9 +72,8 @@ void Coroutine::emit_unlimited() {
 
 void Coroutine::emit_slice() {
   const Section slice = code_.section(CodeSection::slice);
-  Xbyak::Label empty;
   code_.cmp(number(point_slot), at_end);
-  code_.je(empty, Xbyak::CodeGenerator::T_NEAR);
+  code_.je(switch_back_, Xbyak::CodeGenerator::T_NEAR);
   code_.mov(Xbyak::util::eax, number(limit_slot));
   code_.mov(number(left_slot), Xbyak::util::eax);
   code_.cmp(number(point_slot), at_begin);
@@ -87,7 +86,6 @@ void Coroutine::emit_slice() {
     code_.je(points_[static_cast<size_t>(i)], Xbyak::CodeGenerator::T_NEAR);
   }
   code_.L(switch_back_);
-  code_.L(empty);
 }
 
 }  // namespace castor::jit::dense

@@ -20,7 +20,7 @@ namespace castor::jit::dense {
 /// frame has the number of the point to go on from.
 class Coroutine {
  public:
-  static constexpr int frame_bytes = 128;
+  static constexpr int frame_bytes = 64;
 
   /// `frame`: bytes from the stack pointer to `frame_bytes` of its own.
   Coroutine(Assembler& code, int frame) : code_(code), frame_(frame) {}
@@ -39,7 +39,7 @@ class Coroutine {
   void emit_start();
   /// Slices run to the end.
   void emit_unlimited();
-  /// Runs a slice. Overwrites RAX. Emitted once.
+  /// Runs a slice. Overwrites RAX, RCX and what epilogues may. Emitted once.
   void emit_slice();
 
  private:

@@ -25,7 +25,7 @@ using Xbyak::Xmm;
 namespace reg {
 inline const Reg64 arguments(Operand::RDI);
 inline const Reg64 source(Operand::R8);          ///< of the tile's first pixel
-inline const Reg64 stores(Operand::R10);         ///< the tile's ConvStore, or its pixels
+inline const Reg64 stores(Operand::R10);         ///< the tile's ConvStore or TilePlace
 inline const Reg64 k_steps_end(Operand::R11);    ///< the end of the loop's offsets
 inline const Reg64 tiles(Operand::RBP);          ///< that are left; elsewhere with a frame pointer
 inline const Reg64 callers_stack(Operand::R12);  ///< unused with a frame pointer
@@ -105,8 +105,9 @@ class KLoopEmitter {
   const Reg64& tiles_left() const {
     return code_.has_frame_pointer() ? reg::callers_stack : reg::tiles;
   }
-  /// With tile registers, whose loop keeps that in the frame: the end of the k steps' offsets.
-  const Reg64& k_steps_end() const { return tiles_left(); }
+  /// With tile registers, which count tiles in the frame, the same register: after the offsets of
+  /// all k steps.
+  const Reg64& end_of_k_steps() const { return tiles_left(); }
   bool by_pixels() const { return tile_.vectorised == Vectorised::pixels; }
   bool takes_input() const { return tile_.source != PixelSource::packed; }
   int vector_bytes() const { return 4 * lanes_; }
@@ -179,7 +180,7 @@ class KLoopEmitter {
   void emit_first_pixels();
   void emit_first_channels();
   void emit_next_tile(const Xbyak::Label& last);
-  void emit_next_channels(const Xbyak::Label& same_pixels);
+  void emit_next_channels(const Xbyak::Label& there_is_one);
   void emit_next_pixels();
   void emit_tile_begin();
   void emit_first_values(int index, int vector);

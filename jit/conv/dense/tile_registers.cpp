@@ -40,9 +40,9 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
     const Section products = code_.section(CodeSection::products);
     code_.vpxord(idle(), idle(), idle());
   }
-  code_.mov(k_steps_end(), argument(offsetof(DenseArguments, k_step_count)));
-  code_.shl(k_steps_end(), 2);
-  code_.add(k_steps_end(), argument(offsetof(DenseArguments, k_steps)));
+  code_.mov(end_of_k_steps(), argument(offsetof(DenseArguments, k_step_count)));
+  code_.shl(end_of_k_steps(), 2);
+  code_.add(end_of_k_steps(), argument(offsetof(DenseArguments, k_steps)));
   emit_first_pixels();
   emit_first_channels();
   emit_tile_begin();
@@ -84,7 +84,7 @@ void KLoopEmitter::emit_tiles(const Reg64& output_step, const std::function<void
   if (results_) {  // as the last slice of a tile that is none
     results_->emit_unlimited();
     results_->emit_start();
-    code_.lea(reg::tile_k_step, code_.ptr[k_steps_end() - 4]);
+    code_.lea(reg::tile_k_step, code_.ptr[end_of_k_steps() - 4]);
     code_.jmp(after_products, Xbyak::CodeGenerator::T_NEAR);
   }
   code_.L(done);
@@ -99,7 +99,7 @@ void KLoopEmitter::emit_next_step(const Xbyak::Label& next_step) {
     code_.mov(reg::row_bytes.cvt32(), row_bytes());
   }
   code_.add(reg::tile_k_step, 4);
-  code_.cmp(reg::tile_k_step, k_steps_end());
+  code_.cmp(reg::tile_k_step, end_of_k_steps());
   code_.jne(next_step, Xbyak::CodeGenerator::T_NEAR);
 }
 
@@ -160,15 +160,23 @@ void KLoopEmitter::emit_next_channels(const Xbyak::Label& there_is_one) {
   code_.add(state(TileState::first_values), 4 * tile_.channels);
   code_.mov(reg::pixel, argument(offsetof(DenseArguments, weight_tile_bytes)));
   code_.add(state(TileState::weights), reg::pixel);
-  emit_prefetch_begin();
   code_.dec(state(TileState::channel_tiles_left));
+  if (tile_.prefetched_lines > 0) {
+    emit_prefetch_begin();
+    code_.cmp(state(TileState::channel_tiles_left), 0);
+  }
   code_.jnz(there_is_one, Xbyak::CodeGenerator::T_NEAR);
 }
 
+/// Goes to the weights of the next tile of channels, or, where this is the last one, to its own.
 void KLoopEmitter::emit_prefetch_begin() {
   if (tile_.prefetched_lines == 0) return;
+  Xbyak::Label last;
   code_.mov(reg::pixel, state(TileState::weights));
+  code_.cmp(state(TileState::channel_tiles_left), 1);
+  code_.jbe(last, Xbyak::CodeGenerator::T_NEAR);
   code_.add(reg::pixel, argument(offsetof(DenseArguments, weight_tile_bytes)));
+  code_.L(last);
   code_.mov(state(TileState::prefetched), reg::pixel);
 }
 

@@ -121,12 +121,13 @@ struct DenseTile {
   int prefetched_lines = 0;
 
   bool has_tiles() const { return engine == ProductEngine::tiles; }
-  /// With tile registers: rows of pixels that are one line of positions, with dead ones between
-  /// rows, are as one; else each row is a line.
-  bool has_dead_positions() const { return row_pitch > 0; }
-  int lines() const { return has_dead_positions() ? 1 : pixel_rows; }
+  /// With tile registers: rows of pixels are one line of positions, perhaps with dead ones between
+  /// them, or each row is a line.
+  bool is_one_line() const { return row_pitch > 0; }
+  bool has_dead_positions() const { return row_pitch > columns && pixel_rows > 1; }
+  int lines() const { return is_one_line() ? 1 : pixel_rows; }
   int line_positions() const {
-    return has_dead_positions() ? (pixel_rows - 1) * row_pitch + columns : columns;
+    return is_one_line() ? (pixel_rows - 1) * row_pitch + columns : columns;
   }
   /// Tile registers of a line, and the positions of each; the last one may overlap the one before.
   int line_tiles() const { return (line_positions() + tile_rows - 1) / tile_rows; }
@@ -139,7 +140,7 @@ struct DenseTile {
   }
   /// The position of a pixel of the register tile, as results are stored.
   int position_of(int pixel) const {
-    return has_dead_positions() ? pixel / columns * row_pitch + pixel % columns : pixel;
+    return is_one_line() ? pixel / columns * row_pitch + pixel % columns : pixel;
   }
   /// The position with which one of the tile registers begins.
   int first_position(int pixel_tile) const {

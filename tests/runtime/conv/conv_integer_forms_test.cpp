@@ -195,7 +195,8 @@ class ConvForms : public testing::Test {
                                              .has_weight_zero_points = row.w_zero_point.has_value(),
                                              .has_constant_weights = constant};
     for (const auto& [tier, runtime] : tier_runtimes()) {
-      const jit::Target target{.tier = tier, .core = core};
+      jit::Target target{.tier = tier, .core = core};
+      if (random_() % 4 == 0) target.caches.l2 = int64_t{32} << 10;  // so that weights are far
       for (const jit::Candidate& candidate :
            with_register_tiles(candidates(problem, target), target)) {
         const auto results = run.results(geometry, candidate, target, store_.cache);
@@ -210,19 +211,21 @@ class ConvForms : public testing::Test {
     }
   }
 
-  /// Candidates, and one of tile registers again in another form.
+  /// Candidates, and those of tile registers again in two other forms.
   std::vector<jit::Candidate> with_register_tiles(std::vector<jit::Candidate> all,
                                                   const jit::Target& target) {
-    for (size_t i = 0; i < all.size(); ++i) {
+    const size_t count = all.size();
+    for (size_t i = 0; i < count; ++i) {
       const auto* plan = std::get_if<jit::DensePlan>(&all[i].plan);
       if (plan == nullptr || !plan->tile.has_tiles()) continue;
-      std::vector<jit::DensePlan> others = with_other_tiles(*plan, target);
-      if (others.empty()) break;
-      jit::DensePlan& other = others[random_() % others.size()];
-      if (!other.tile.channels_inside) other.tile.prefetched_lines = static_cast<int>(draw(0, 2));
-      tiles_of_one_line_ += other.tile.has_dead_positions();
-      all.push_back({std::move(other), false, {}, 0});
-      break;
+      const std::vector<jit::DensePlan> others = with_other_tiles(*plan, target);
+      for (int n = 0; n < 2 && !others.empty(); ++n) {
+        jit::DensePlan other = others[random_() % others.size()];
+        if (!other.tile.channels_inside) other.tile.prefetched_lines = static_cast<int>(draw(0, 2));
+        tiles_with_dead_positions_ += other.tile.has_dead_positions();
+        tiles_by_turns_ += other.tile.pixel_tiles() > 2 && other.channel_tiles > 1;
+        all.push_back({std::move(other), false, {}, 0});
+      }
     }
     return all;
   }
@@ -235,7 +238,8 @@ class ConvForms : public testing::Test {
   detail::CodeStore store_{jit::SystemCalls::real(), size_t{64} << 20};
   std::map<std::string, int> seen_;  ///< by name of the candidate
   int of_input_ = 0;
-  int tiles_of_one_line_ = 0;
+  int tiles_with_dead_positions_ = 0;
+  int tiles_by_turns_ = 0;  ///< with two registers for pixels, and several tiles of channels
 };
 
 TEST_F(ConvForms, RandomGeometries) {
@@ -351,7 +355,8 @@ TEST_F(ConvForms, LayersOfTileRegisters) {
   EXPECT_EQ(seen_["tiles input"] > 50, runs) << seen_["tiles input"];
   const int aligned = seen_["tiles copied_rows_aligned_pixels"];
   EXPECT_EQ(aligned > 100, runs) << aligned;
-  EXPECT_EQ(tiles_of_one_line_ > 20, runs) << tiles_of_one_line_;
+  EXPECT_EQ(tiles_with_dead_positions_ > 20, runs) << tiles_with_dead_positions_;
+  EXPECT_EQ(tiles_by_turns_ > 20, runs) << tiles_by_turns_;
 }
 
 }  // namespace
