@@ -394,7 +394,7 @@ void add_register_tiles(const DensePlan& plan, int vectors, const Target& target
   }
 }
 
-/// Register tiles by the number of their vectors, at least `min_vectors` if there are as many.
+/// Register tiles by the number of their vectors: all, or `min_vectors` and more.
 std::vector<DenseTile> channel_tiles(const DensePlan& plan, int64_t min_vectors,
                                      const Target& target) {
   const int64_t vectors = ceil_div(plan.geometry.group_out_channels(), plan.lanes);
