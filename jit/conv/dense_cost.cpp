@@ -110,8 +110,7 @@ double split_row_fraction(const DensePlan& plan, const DenseTile& tile) {
 /// are, and for other pixels from L1 or L2.
 double weight_load_cycles(const DensePlan& plan, const DenseTile& tile, const Target& target) {
   const TileCosts& costs = costs_on(target).tiles;
-  const auto pixel_tiles = static_cast<double>(ceil_div(plan.block.rows, tile.pixel_rows) *
-                                               ceil_div(plan.block.columns, tile.columns));
+  const auto pixel_tiles = static_cast<double>(plan.channel_vectorised_tiles(tile));
   const double first = has_near_weights(plan, target) ? costs.l2_load : costs.far_load;
   const double again = streams_weights(plan, tile, target) ? costs.l2_load : costs.load;
   return again + (first - again) / pixel_tiles;
@@ -163,8 +162,7 @@ EventCounts tile_cost(const DensePlan& plan, const DenseTile& tile, double unali
     const auto tiles = static_cast<double>(plan.tiles_of(plan.block, tile.vectors));
     return pixel_tile_cost(plan, tile, unaligned, target) * (tiles * channel_tiles);
   }
-  const auto tiles = static_cast<double>(ceil_div(plan.block.rows, tile.pixel_rows) *
-                                         ceil_div(plan.block.columns, tile.columns));
+  const auto tiles = static_cast<double>(plan.channel_vectorised_tiles(tile));
   const EventCounts one = tile.has_tiles() ? register_tile_cost(plan, tile, target)
                                            : channel_tile_cost(plan, tile, target);
   return one * (tiles * channel_tiles);
@@ -229,15 +227,14 @@ bool uses_weights_once(const DensePlan& plan) {
 bool has_near_weights(const DensePlan& plan, const Target& target) {
   constexpr int64_t eighths = 5;
   const int64_t vectors = ceil_div(plan.geometry.group_out_channels(), plan.lanes);
-  const int64_t bytes = 4 * plan.weight_k_groups() * vectors * plan.lanes;
-  return bytes <= target.caches.l2 * eighths / 8;
+  return plan.weight_bytes(vectors) <= target.caches.l2 * eighths / 8;
 }
 
 bool streams_weights(const DensePlan& plan, const DenseTile& tile, const Target& target) {
   const int64_t vectors = tile.channels_inside
                               ? ceil_div(plan.geometry.group_out_channels(), plan.lanes)
                               : tile.vectors_of(plan.lanes);
-  const int64_t bytes = 4 * plan.lanes * vectors * plan.weight_k_groups();
+  const int64_t bytes = plan.weight_bytes(vectors);
   const double l1_bytes =
       target.tuning().dense.l1_planes_share * static_cast<double>(target.caches.l1);
   return static_cast<double>(bytes) > l1_bytes;

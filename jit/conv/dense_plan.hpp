@@ -125,6 +125,16 @@ struct DensePlan : PlaneAxes {
   int last_channels() const {
     return static_cast<int>(geometry.group_out_channels() - (channel_tiles - 1) * tile.channels);
   }
+  /// Channels of a tile of that many vectors of them.
+  int channels_of_tile(int vectors) const {
+    return static_cast<int>(std::min(int64_t{vectors} * lanes, geometry.group_out_channels()));
+  }
+  /// Channel-vectorised tiles of a block, for one tile of channels.
+  int64_t channel_vectorised_tiles(const DenseTile& of) const {
+    return ceil_div(block.rows, of.pixel_rows) * ceil_div(block.columns, of.columns);
+  }
+  /// Bytes of packed weights for that many vectors of channels.
+  int64_t weight_bytes(int64_t vectors) const { return 4 * weight_k_groups() * vectors * lanes; }
   /// Channels that packed weights of a tile are laid out for: of vectors of channels all lanes.
   int packed_width(int channels) const {
     return is_pixel_vectorised() ? channels : (channels + lanes - 1) / lanes * lanes;
@@ -249,6 +259,13 @@ std::vector<DensePlan> plan_channels(const DensePlan& base, const ConvolutionPro
 /// The same by tile registers, which the target has.
 std::vector<DensePlan> plan_tiles(const DensePlan& base, const ConvolutionProblem& problem,
                                   const Target& target);
+
+/// Appends tiles of that many vectors of channels, made of tile registers, by pixels along a row
+/// or, of short rows, of several.
+void add_register_tiles(const DensePlan& plan, int vectors, const Target& target,
+                        std::vector<DenseTile>& tiles);
+/// Gives a plan of tile registers such a tile.
+void set_register_tile(DensePlan& plan, DenseTile tile, const Target& target);
 
 /// A plan of tile registers with its register tile in each other form.
 std::vector<DensePlan> with_other_register_tiles(const DensePlan& plan, const Target& target);

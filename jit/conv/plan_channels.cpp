@@ -290,17 +290,11 @@ class RowPlanner : RowLayout {
   const bool x_is_signed_;
 };
 
-/// Channels of a tile of that many vectors.
-int channels_of(const DensePlan& plan, int vectors) {
-  return static_cast<int>(
-      std::min<int64_t>(int64_t{vectors} * plan.lanes, plan.geometry.group_out_channels()));
-}
-
 /// A tile of that many vectors of channels, and of as many pixels as fit, all tiles of about a
 /// size; nothing where none fits.
 std::optional<DenseTile> tile_of(const DensePlan& plan, int vectors, const Target& target) {
   DenseTile tile = plan.tile;
-  tile.channels = channels_of(plan, vectors);
+  tile.channels = plan.channels_of_tile(vectors);
   int64_t max = 0;
   for (DenseTile wider = tile; fits(wider, target); ++wider.columns) max = wider.columns;
   if (max == 0) return std::nullopt;
@@ -311,87 +305,6 @@ std::optional<DenseTile> tile_of(const DensePlan& plan, int vectors, const Targe
   }
   if (tile.pixel_rows > 1) tile.row_step = static_cast<int32_t>(plan.source_row_step());
   return tile;
-}
-
-/// Whether the weights of one tile of channels stay in L1 while all pixels take them: a filter's
-/// beside its window of the input; those of a single position where many adjacent pixels are, and
-/// all weights do not stay there.
-bool keeps_weights_in_l1(const DensePlan& plan, const DenseTile& tile, const Target& target) {
-  const int64_t positions = plan.slices * plan.rows.kernel * plan.columns.kernel;
-  if (positions > 1) return !streams_weights(plan, tile, target);
-  if (plan.rows.stride > 1 || plan.columns.stride > 1) return false;
-  constexpr int64_t many_pixels = 16 * DenseTile::tile_rows;
-  const int64_t bytes = 4 * plan.weight_k_groups() * tile.vectors_of(plan.lanes) * plan.lanes;
-  DenseTile all = tile;
-  all.channels_inside = true;
-  return plan.rows.output * plan.columns.output >= many_pixels && bytes <= target.caches.l1 / 2 &&
-         streams_weights(plan, all, target);
-}
-
-/// Whether the tiles of channels of some pixels follow each other. Not where stores of few products
-/// each go to another page, as those of channels of large images do.
-bool takes_channels_inside(const DensePlan& plan, const DenseTile& tile, const Target& target) {
-  if (tile.channels >= plan.geometry.group_out_channels()) return false;
-  constexpr size_t few_k_steps = 2;
-  const bool spreads_stores =
-      tile.store == StorePolicy::transposed && plan.k_steps.size() <= few_k_steps;
-  return has_near_weights(plan, target) && !keeps_weights_in_l1(plan, tile, target) &&
-         !spreads_stores;
-}
-
-/// Lines of the next tile of channels' weights that each k step prefetches where they come from
-/// beyond L2, so that the next one finds them there, and none of its pixel tiles waits for all.
-int prefetched_lines(const DensePlan& plan, const DenseTile& tile, const Target& target) {
-  if (tile.channels_inside || has_near_weights(plan, target)) return 0;
-  const int64_t pixel_tiles =
-      ceil_div(plan.block.rows, tile.pixel_rows) * ceil_div(plan.block.columns, tile.columns);
-  const int64_t bytes = int64_t{tile.step_bytes} * tile.vectors_of(plan.lanes) * plan.lanes;
-  return static_cast<int>(ceil_div(bytes / cache_line, pixel_tiles));
-}
-
-/// Whole rows of pixels in that many tile registers, as one line with dead positions between them.
-std::optional<DenseTile> tile_of_one_line(const DensePlan& plan, DenseTile tile, int registers) {
-  const int64_t columns = plan.block.columns;
-  const int64_t row_step = plan.source_row_step();
-  const int64_t pixel_step = plan.source_column_step();
-  if (columns < plan.columns.output || row_step % pixel_step != 0) return std::nullopt;
-  const int64_t max_positions = int64_t{registers} * DenseTile::tile_rows;
-  if (columns > max_positions) return std::nullopt;
-  const int64_t pitch = row_step / pixel_step;
-  const int64_t rows = (max_positions - columns) / pitch + 1;
-  tile.columns = static_cast<int>(columns);
-  tile.pixel_rows = static_cast<int>(even_part(plan.block.rows, std::min(rows, plan.block.rows)));
-  tile.row_pitch = static_cast<int>(pitch);
-  tile.row_step = static_cast<int32_t>(row_step);
-  const bool has_rows = tile.pixel_rows > 1 && tile.pixel_tiles() == registers;
-  return has_rows ? std::optional(tile) : std::nullopt;
-}
-
-/// Tiles of n vectors of channels, by pixels along a row or, of short rows, of several.
-void add_register_tiles(const DensePlan& plan, int vectors, const Target& target,
-                        std::vector<DenseTile>& tiles) {
-  DenseTile tile = plan.tile;
-  tile.channels = channels_of(plan, vectors);
-  tile.pixel_rows = 1;
-  tile.row_step = tile.row_pitch = 0;
-  tile.channels_inside = takes_channels_inside(plan, tile, target);
-  for (int count = 1; count <= DenseTile::max_pixel_tiles; ++count) {
-    DenseTile along = tile;
-    along.columns =
-        static_cast<int>(even_part(plan.block.columns, int64_t{count} * DenseTile::tile_rows));
-    if (along.pixel_tiles() == count && fits(along, target)) tiles.push_back(along);
-    const bool has_apart_rows =  // in the output: they cannot be transposed together
-        tile.store == StorePolicy::transposed && plan.block.columns < plan.columns.output;
-    if (const auto line = tile_of_one_line(plan, tile, count); line && fits(*line, target)) {
-      tiles.push_back(*line);
-    }
-    if (count == 1 || has_apart_rows || plan.block.columns > DenseTile::tile_rows) continue;
-    DenseTile across = tile;
-    across.columns = static_cast<int>(plan.block.columns);
-    across.pixel_rows = static_cast<int>(even_part(plan.block.rows, count));
-    across.row_step = static_cast<int32_t>(plan.source_row_step());
-    if (across.pixel_tiles() > 1 && fits(across, target)) tiles.push_back(across);
-  }
 }
 
 /// Register tiles by the number of their vectors: all, or `min_vectors` and more.
@@ -409,15 +322,6 @@ std::vector<DenseTile> channel_tiles(const DensePlan& plan, int64_t min_vectors,
     }
   }
   return tiles;
-}
-
-/// Gives a plan of tile registers its tile.
-void set_register_tile(DensePlan& plan, DenseTile tile, const Target& target) {
-  tile.streams_weights = streams_weights(plan, tile, target);
-  tile.prefetched_lines = prefetched_lines(plan, tile, target);
-  tile.has_idle_products =
-      static_cast<double>(plan.k_steps.size()) >= costs_on(target).tiles.min_idle_k_steps;
-  set_tile(plan, tile);
 }
 
 /// Blocks but the last have whole tiles.

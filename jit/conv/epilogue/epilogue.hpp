@@ -27,7 +27,7 @@
 namespace castor::jit {
 
 /// Marks the convolutions whose result one elementwise nest alone reads, element by element, and
-/// that nest; and moves each of these convolutions directly in front of it. Where two convolutions
+/// that nest; and moves each of these convolutions directly before it. Where two convolutions
 /// feed one nest it is the later one's.
 void fuse_convolutions(const Function& function, std::vector<Nest>& nests);
 
