@@ -228,10 +228,10 @@ class RowPlanner : RowLayout {
     const int64_t fitting = outputs_of(max_columns / rows_.columns, plan_.rows);
     plan_.block.rows = rows_of_block(fitting);
     if (copies_ && (fitting == 0 || plan_.block.columns < columns)) {
-      const int64_t part =
+      const int64_t block_columns =
           std::min(outputs_of(max_columns / plan_.rows.window(), plan_.columns), max_block_pixels);
-      if (part < std::min(tuning.min_columns, columns)) return false;
-      plan_.block = {.rows = 1, .columns = even_part(columns, part)};
+      if (block_columns < std::min(tuning.min_columns, columns)) return false;
+      plan_.block = {.rows = 1, .columns = even_part(columns, block_columns)};
       rows_.columns = input_extent(plan_.block.columns, plan_.columns);
     }
     rows_.rows = input_extent(plan_.block.rows, plan_.rows);
@@ -334,7 +334,7 @@ void choose_tile(DensePlan& plan, const Target& target) {
   plan.tile.engine = plan.engine;
   plan.tile.pixel_step = static_cast<int32_t>(plan.source_column_step());
   if (plan.geometry.layout == ConvolutionLayout::nchw) plan.tile.store = StorePolicy::transposed;
-  // With tile registers one vector of channels, whose results are a part of a cache line, pays
+  // With tile registers one vector of channels, whose results fill a quarter of a cache line, pays
   // where more pixels should share weights from beyond L2.
   const bool has_pairs = plan.tile.has_tiles() && has_near_weights(plan, target);
   const DenseTile cheapest =
