@@ -208,15 +208,6 @@ EventCounts window_sum_cost(const DensePlan& plan, const ConvolutionCosts& costs
   return cost;
 }
 
-/// Whether weights are packed in another order than that of memory.
-bool has_listed_weights(const DensePlan& plan) {
-  if (plan.k_step_weights.empty()) return false;
-  const int64_t positions = plan.slices * plan.rows.kernel * plan.columns.kernel;
-  const bool is_in_order = plan.tile.has_tiles() && positions == 1 &&
-                           plan.geometry.group_channels() % plan.tile.step_bytes == 0;
-  return !is_in_order;
-}
-
 }  // namespace
 
 bool uses_weights_once(const DensePlan& plan) {
@@ -255,9 +246,13 @@ EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& proble
     const double rows =
         planes_of(plan) * static_cast<double>(plan.block.rows + planes->row_phases.max_shift);
     const bool is_nhwc = plan.geometry.layout == ConvolutionLayout::nhwc;
-    cost[is_nhwc ? packed_nhwc_row : packed_row] = rows;
-    cost[packing_event(plan, target)] =
+    const double k_groups =
         rows * static_cast<double>(plan.block.columns + planes->column_phases.max_shift);
+    cost[is_nhwc ? packed_nhwc_row : packed_row] = rows;
+    cost[packing_event(plan, target)] = k_groups;
+    if (cost[packed_nhwc] > 0) {
+      cost[packed_nhwc_pixel] = k_groups / static_cast<double>(plan.k_groups);
+    }
   } else if (const auto* copied = std::get_if<CopiedRows>(&plan.source)) {
     const double rows = static_cast<double>(std::ssize(copied->planes)) *
                         taken_positions(plan.rows, plan.block.rows);
@@ -297,7 +292,7 @@ EventCounts cost_of(const DensePlan& plan, const ConvolutionProblem& problem,
   EventCounts image = block * blocks_of(plan);
   image += packing_cost(plan, problem, target);
   if (!problem.has_constant_weights) {
-    image[has_listed_weights(plan) ? listed_weight : packed_weight] +=
+    image[plan.has_weights_in_order() ? packed_weight : listed_weight] +=
         static_cast<double>(plan.geometry.out_channels) *
         static_cast<double>(plan.weight_k_groups()) / static_cast<double>(plan.geometry.batch);
   }

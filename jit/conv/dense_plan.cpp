@@ -30,6 +30,18 @@ int64_t DensePlan::source_column_step() const {
   return planes() != nullptr ? 4 : columns.stride * input_rows().column_bytes;
 }
 
+bool DensePlan::has_weights_in_order() const {
+  const int held = channels_of_k_group(engine);
+  const int64_t weights = products_of_output(geometry);
+  int64_t next = 0;
+  for (const KStepWeights& k_step : k_step_weights) {
+    for (int i = 0; i < held; ++i, ++next) {
+      if (k_step[static_cast<size_t>(i)] != (next < weights ? next : -1)) return false;
+    }
+  }
+  return true;
+}
+
 bool DensePlan::takes_whole_rows() const {
   if (!is_pointwise(rows) || !is_pointwise(columns)) return false;
   const bool has_whole_rows = block.columns == columns.output && planes()->pitch == columns.input;

@@ -133,6 +133,9 @@ struct DensePlan : PlaneAxes {
   int64_t channel_vectorised_tiles(const DenseTile& of) const {
     return ceil_div(block.rows, of.pixel_rows) * ceil_div(block.columns, of.columns);
   }
+  /// Whether k steps take adjacent weights of an output channel, in the order of memory; the last
+  /// one may have too few. Else k_step_weights says where each is.
+  bool has_weights_in_order() const;
   /// Bytes of packed weights for that many vectors of channels.
   int64_t weight_bytes(int64_t vectors) const { return 4 * weight_k_groups() * vectors * lanes; }
   /// Channels that packed weights of a tile are laid out for: of vectors of channels all lanes.

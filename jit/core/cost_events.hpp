@@ -30,6 +30,7 @@ enum class CostEvent : uint8_t {
   packed_row,
   packed_nhwc_row,
   packed_nhwc,
+  packed_nhwc_pixel,
   packed_nchw4c,
   packed_by_kernel,
   packed_columns4,
@@ -60,7 +61,7 @@ enum class CostEvent : uint8_t {
   gathered_weight,
   piecewise_output,
 };
-inline constexpr int cost_event_count = 47;
+inline constexpr int cost_event_count = 48;
 
 /// One row of the table of events.
 struct CostEventInfo {
@@ -90,6 +91,7 @@ inline constexpr std::array<CostEventInfo, cost_event_count> cost_event_table = 
     {CostEvent::packed_row, "packed_row", "row of packed input"},
     {CostEvent::packed_nhwc_row, "packed_nhwc_row", "row of k groups packed from NHWC"},
     {CostEvent::packed_nhwc, "packed_nhwc", "k group of u8 packed from NHWC"},
+    {CostEvent::packed_nhwc_pixel, "packed_nhwc_pixel", "pixel whose k groups these are"},
     {CostEvent::packed_nchw4c, "packed_nchw4c", "k group of an nchw4c plane"},
     {CostEvent::packed_by_kernel, "packed_by_kernel", "the same, by the first tile of channels"},
     {CostEvent::packed_columns4, "packed_columns4", "k group of four columns"},

@@ -20,18 +20,6 @@ constexpr int64_t max_loop_slots = 64;           ///< of a unit that loops pack
 constexpr int64_t max_shared_k_steps = 128;      ///< of tiles that are packed together
 constexpr int64_t vector_bytes = 64;
 
-/// Whether listed k steps take adjacent weights; the last one may have too few.
-bool are_in_order(const jit::DensePlan& plan, int64_t weights) {
-  const int held = jit::channels_of_k_group(plan.engine);
-  int64_t next = 0;
-  for (const jit::KStepWeights& k_step : plan.k_step_weights) {
-    for (int i = 0; i < held; ++i, ++next) {
-      if (k_step[static_cast<size_t>(i)] != (next < weights ? next : -1)) return false;
-    }
-  }
-  return true;
-}
-
 WeightExtents weight_extents(const jit::DensePlan& plan) {
   const WeightExtents extents = {.channels = plan.geometry.group_channels(),
                                  .k_groups = plan.k_groups,
@@ -41,7 +29,7 @@ WeightExtents weight_extents(const jit::DensePlan& plan) {
   const int64_t weights = extents.channels * extents.positions();
   return {.channels = weights,
           .k_groups = plan.weight_k_groups(),
-          .is_listed = !are_in_order(plan, weights)};
+          .is_listed = !plan.has_weights_in_order()};
 }
 
 /// Sets the specs of units of at most that many slots.

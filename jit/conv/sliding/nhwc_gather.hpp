@@ -126,6 +126,13 @@ class NhwcPixels : public SlidingEmitter<GroupedNhwcSpec, NhwcRegisters> {
     return nhwc_reg::from + odd_steps[static_cast<size_t>(pixel / times / 2)] * times;
   }
   Xbyak::Address emit_pixel_address(int pixel) { return code_.ptr[emit_pixel_offset(pixel)]; }
+  /// Where a mask says what there is: the address is in the image, whatever the pixel. Overwrites
+  /// the scratch register.
+  Xbyak::Address emit_masked_address(int pixel) {
+    const size_t offset = offsetof(NhwcPlace, offsets) + 8 * static_cast<size_t>(pixel);
+    code_.mov(nhwc_reg::scratch, place_field(offset));
+    return code_.ptr[nhwc_reg::from + nhwc_reg::scratch];
+  }
 
   /// The mask of a pixel's bytes or lanes that there are.
   Opmask emit_pixel_mask(int pixel) {
@@ -228,7 +235,7 @@ class NhwcGather : public NhwcPixels {
   void emit_load_partial(int pixel) {
     const Opmask mask = emit_pixel_mask(pixel);
     code_.vmovdqa64(low(vectors_.pixel), low(vectors_.padding));
-    code_.vmovdqu8(low(vectors_.pixel) | mask, emit_pixel_address(pixel));
+    code_.vmovdqu8(low(vectors_.pixel) | mask, emit_masked_address(pixel));
   }
 
   /// Four pixels; then channel by channel.
@@ -250,7 +257,7 @@ class NhwcGather : public NhwcPixels {
     const auto place = static_cast<uint8_t>(pixel % 4);
     if (is_masked_ && !spec_.is_partial) {
       const Opmask mask = emit_pixel_mask(pixel);
-      return code_.vbroadcasti32x4(taps | mask, emit_pixel_address(pixel));
+      return code_.vbroadcasti32x4(taps | mask, emit_masked_address(pixel));
     }
     if (is_masked_) {
       emit_load_partial(pixel);
@@ -310,7 +317,7 @@ class NhwcGather : public NhwcPixels {
     } else if (is_masked_) {
       const Opmask mask = emit_pixel_mask(pixel);
       emit_padding(to);
-      code_.vbroadcasti32x4(to | mask, emit_pixel_address(pixel));
+      code_.vbroadcasti32x4(to | mask, emit_masked_address(pixel));
     } else {
       code_.vbroadcasti32x4(to, emit_pixel_address(pixel));
     }

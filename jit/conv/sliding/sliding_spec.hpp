@@ -279,6 +279,9 @@ struct NhwcPlace {
   /// channels than pixel_bytes, its bytes.
   uint16_t loaded[GroupedNhwcSpec::max_pixels] = {};
   uint16_t stored[GroupedNhwcSpec::max_outputs] = {};  ///< of each output all lanes, or none
+  /// Bytes from the first pixel to each; of those outside the image, to one that is in it: a masked
+  /// load from a page that is not there takes hundreds of cycles.
+  int64_t offsets[GroupedNhwcSpec::max_pixels] = {};
 };
 
 /// Adjacent output channels of a vector.

@@ -39,6 +39,7 @@ class LayerCall {
   LayerCall() {
     RuntimeOptions options;
     options.tier = Tier::amx;
+    options.core = Core::generic;  // as plan_of_layer
     runtime_ = Runtime::create(options).value();
     std::mt19937_64 random(1);
     for (auto& x : x_) x = static_cast<uint8_t>(random());
