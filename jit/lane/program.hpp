@@ -184,9 +184,9 @@ enum class LaneOp : uint8_t {
   /// imm are QuotientFacts. f32, AVX-512.
   float_quotient,
   /// a / b, rounded to the nearest even integer, and 0 where that is NaN; beyond 2^17 any integer
-  /// beyond it on the same side. c and mask, which is a vector here, are 1 / b with its magnitude
-  /// less and more by reciprocal_slack units of the last place, and c is NaN where b does not
-  /// divide by its reciprocal (with_reciprocals). AVX-512.
+  /// beyond it on the same side, below 3 * 2^29 in magnitude. c and mask, which is a vector here,
+  /// are 1 / b with its magnitude less and more by reciprocal_slack units of the last place, and c
+  /// is NaN where b does not divide by its reciprocal (with_reciprocals). AVX-512.
   quotient_to_signed,
   float_sqrt,
   float_sub_product,  // c - a * b, rounded once

@@ -97,8 +97,13 @@ double bound_of_attribute(const Operation& operation, std::string_view name, dou
   return std::isnan(number) ? unknown : std::abs(number);
 }
 
+/// A bound of what was computed as `number`, perhaps rounded down: f64 has all integers up to 2^53.
+double rounded_up(double number) {
+  return number > 0x1p53 ? std::nextafter(number, unknown) : number;
+}
+
 double product(double a, double b) {
-  return std::isfinite(a) && std::isfinite(b) ? a * b : unknown;
+  return std::isfinite(a) && std::isfinite(b) ? rounded_up(a * b) : unknown;
 }
 
 /// A bound of numbers over those of at least some magnitude.
@@ -161,7 +166,7 @@ double Magnitudes::bound_of_signed(const Function& function, const Operation& op
     case OpKind::reshape:
     case OpKind::relu: return operand(0);
     case OpKind::add:
-    case OpKind::sub: return unless_wrapped(operand(0) + operand(1));
+    case OpKind::sub: return unless_wrapped(rounded_up(operand(0) + operand(1)));
     case OpKind::mul: return unless_wrapped(product(operand(0), operand(1)));
     case OpKind::min:
     case OpKind::max: return std::max(operand(0), operand(1));

@@ -50,11 +50,11 @@ TEST(Convert, FloatToIntegerTruncatesAndSaturates) {
 }
 
 TEST(Convert, FloatToIntegerRoundings) {
-  struct Place {
+  struct Row {
     uint64_t input;   // f32
     int expected[6];  // toward_zero, nearest_even, nearest_away, down, up, half_up
   };
-  const Place places[] = {
+  const Row rows[] = {
       {0x3effffff, {0, 0, 0, 0, 1, 0}},        // below 1/2: adding 1/2 in f32 would give 1
       {0x3f000000, {0, 0, 1, 0, 1, 1}},        // 1/2
       {0x3f000001, {0, 1, 1, 0, 1, 1}},        //
@@ -71,11 +71,11 @@ TEST(Convert, FloatToIntegerRoundings) {
       {0x80000000, {0, 0, 0, 0, 0, 0}},        // -0
       {0x4b000001, {8388609, 8388609, 8388609, 8388609, 8388609, 8388609}},
   };
-  for (const Place& place : places) {
+  for (const Row& row : rows) {
     for (int mode = 0; mode < 6; ++mode) {
       const ConvertOptions options = rounded(static_cast<Rounding>(mode + 1));
-      const auto expected = static_cast<uint32_t>(place.expected[mode]);
-      expect_rows({{f32, i32, options, place.input, expected}});
+      const auto expected = static_cast<uint32_t>(row.expected[mode]);
+      expect_rows({{f32, i32, options, row.input, expected}});
     }
   }
 }

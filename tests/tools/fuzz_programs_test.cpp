@@ -23,9 +23,9 @@ std::string print(const Program& program) {
   const Result<FunctionPtr> function = build_function(program);
   EXPECT_TRUE(function.ok()) << function.error().message;
   std::string text = castor::print(**function);
-  const auto add = [&text](const Dims& shape, const Placement& place) {
-    text += fmt::format("{} {} {} {} {} {} {}\n", to_string(shape), to_string(place.strides),
-                        place.offset, place.at_end, place.shift, place.spare, place.hides_front);
+  const auto add = [&text](const Dims& shape, const Placement& at) {
+    text += fmt::format("{} {} {} {} {} {} {}\n", to_string(shape), to_string(at.strides),
+                        at.offset, at.at_end, at.shift, at.spare, at.hides_front);
   };
   for (size_t i = 0; i < program.inputs.size(); ++i) {
     add(program.shape_of(i), program.inputs[i].place);
@@ -64,7 +64,7 @@ TEST(FuzzPrograms, TensorsFitTheirPages) {
   }
 }
 
-TEST(FuzzPrograms, NeighboursDifferInOnePlace) {
+TEST(FuzzPrograms, NeighboursDifferByOneChange) {
   int drawn = 0, found = 0, other_functions = 0;
   for (uint64_t index = 0; index < 2000; ++index) {
     const Program program = generate(program_seed(5, index));
@@ -207,12 +207,12 @@ TEST(FuzzPrograms, DrawnStridesKeepElementsApart) {
     const Dims shape = draw_shape(random, static_cast<int>(random.below(7)), random.between(0, 90));
     const StrideKind kind = static_cast<StrideKind>(random.below(3));
     const Dims strides = draw_strides(random, shape, kind, false, 2000);
-    std::set<int64_t> places;
+    std::set<int64_t> positions;
     for_each_element(shape, strides, [&](int64_t distance, int64_t) {
-      EXPECT_TRUE(places.insert(distance).second) << to_string(shape) << to_string(strides);
+      EXPECT_TRUE(positions.insert(distance).second) << to_string(shape) << to_string(strides);
     });
     EXPECT_LE(reach_of(shape, strides), 2000);
-    EXPECT_EQ(reach_of(shape, strides), places.empty() ? 0 : *places.rbegin() + 1);
+    EXPECT_EQ(reach_of(shape, strides), positions.empty() ? 0 : *positions.rbegin() + 1);
   }
 }
 

@@ -2,6 +2,7 @@
 // castor prove: lane programs against specifications, for all inputs.
 #include "tools/castor/command.hpp"
 #include "tools/castor/number_option.hpp"
+#include "tools/prove/facts/fact.hpp"
 #include "tools/prove/query/counterexample.hpp"
 #include "tools/prove/query/subjects.hpp"
 #include "tools/prove/solver/solver.hpp"
@@ -16,6 +17,8 @@ struct ProveCommand {
   std::string op;
   std::string name;
   bool all = false;
+  bool facts = false;
+  int samples = prove::FactEffort().samples;
   std::string isa = "all";
   std::string results;
   std::string write;
@@ -185,9 +188,33 @@ Outcome prove_all(const ProveCommand& command, const Subjects& subjects,
                              prover.contradictions())};
 }
 
+/// Facts whose name has --name in it, or all.
+Outcome prove_facts(const ProveCommand& command) {
+  prove::FactEffort effort;
+  effort.samples = command.samples;
+  effort.seed = command.sample.value_or(effort.seed);
+  effort.is_long = command.all;
+  size_t wrong = 0, decided = 0;
+  for (const prove::Fact& fact : prove::all_facts()) {
+    if (fact.name.find(command.name) == std::string::npos) continue;
+    const auto start = std::chrono::steady_clock::now();
+    const prove::FactVerdict verdict = fact.decide(effort);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    fmt::print("{:<9} {:<48} {} ({:.1f} s)\n", name_of(verdict.status), fact.name, verdict.detail,
+               time.count());
+    std::fflush(stdout);
+    wrong += verdict.status == prove::Status::wrong ? 1 : 0;
+    ++decided;
+  }
+  if (decided == 0) return wrong_use(fmt::format("no fact has '{}' in its name", command.name));
+  if (wrong == 0) return {};
+  return Failure{ExitStatus::failure, fmt::format("{} facts are wrong, see above", wrong)};
+}
+
 Outcome prove_command(const ProveCommand& command) {
+  if (command.facts) return prove_facts(command);
   if (!command.all && command.pair.empty() && command.op.empty() && command.name.empty()) {
-    return wrong_use("nothing to prove: give --pair, --op, --name or --all");
+    return wrong_use("nothing to prove: give --pair, --op, --name, --all or --facts");
   }
   const Result<Subjects> subjects = chosen_subjects(command);
   if (!subjects) return failed(subjects.error());
@@ -212,6 +239,11 @@ void add_prove(CLI::App& app, Action& action) {
   command->add_option("--name", options->name, "One subject, as reports name it")
       ->type_name("TEXT");
   command->add_flag("--all", options->all, "All conversions and elementwise operations");
+  command->add_flag("--facts", options->facts,
+                    "Facts that planners rely on, or those with --name in their names; with --all, "
+                    "of each every combination of shifts and sign bits");
+  add_number_option<int>(*command, "--samples", options->samples, 1, 100'000, "COUNT",
+                         "Slices that --facts draws of each form of a method (default 2)");
   command->add_option("--isa", options->isa, "Lane programs of this tier, or of all (default)")
       ->type_name("TIER|all");
   command->add_option("--results", options->results, "Results of before, which count as known")

@@ -124,6 +124,7 @@ template <class D>
 typename D::Bits ternary_of(D& d, int immediate, const typename D::Bits& old,
                             const typename D::Bits& a, const typename D::Bits& b) {
   auto result = d.constant(D::width(a), 0);
+  if (immediate == 0xff) return d.bit_not(result);  // whatever the operands are
   for (int row = 0; row < 8; ++row) {
     if ((immediate >> row & 1) == 0) continue;
     auto term = (row & 4) != 0 ? old : d.bit_not(old);

@@ -130,25 +130,37 @@ Status Machine<D>::carry_out() {
   const bool is_tile = now().instruction.meta.category == ZYDIS_CATEGORY_AMX_TILE;
   const Row* row = row_of(now().instruction, now().operands.data());
   if (is_tile) return tile(row);
-  if (row == nullptr) return scalar();
+  if (row == nullptr) {
+    zero_on_data_.reset();
+    carry_on_data_.reset();
+    return scalar();
+  }
   return Stepper(*this, now().instruction, now().operands.data(), *row).run();
 }
 
 // ---- memory operands
 
 template <class D>
-Result<Word> Machine<D>::address_of(const Operand& operand) const {
-  Word address = {static_cast<uint64_t>(operand.mem.disp.value), 0};
+Result<typename Machine<D>::Address> Machine<D>::indexed_address_of(const Operand& operand) const {
+  constexpr int max_index_bits = 8;
+  Address address = {.word = {static_cast<uint64_t>(operand.mem.disp.value), 0},
+                     .index = std::nullopt};
   const auto add = [&](ZydisRegister reg, uint64_t scale) -> Status {
     if (reg == ZYDIS_REGISTER_NONE) return {};
     if (reg == ZYDIS_REGISTER_RIP) {
-      address.value += code_base + now().end();
+      address.word.value += code_base + now().end();
       return {};
     }
     const Scalar<D>& value = general_[static_cast<size_t>(ZydisRegisterGetId(reg))];
-    if (!value.is_number()) return unknown("the address depends on data");
-    address.value += value.word.value * scale;
-    address.slope += value.word.slope * static_cast<int64_t>(scale);
+    if (value.is_number()) {
+      address.word.value += value.word.value * scale;
+      address.word.slope += value.word.slope * static_cast<int64_t>(scale);
+      return {};
+    }
+    const auto index = D::narrowed(*value.data, max_index_bits);
+    if (!index || address.index) return unknown("the address depends on data of many bits");
+    address.index = index;
+    address.scale = scale;
     return {};
   };
   if (Status status = add(operand.mem.base, 1); !status) return status.error();
@@ -157,11 +169,34 @@ Result<Word> Machine<D>::address_of(const Operand& operand) const {
 }
 
 template <class D>
-Status Machine<D>::load(const ZydisDecodedOperand& operand, int offset, std::span<Byte> to) {
-  Result<Word> address = address_of(operand);
+Result<Word> Machine<D>::address_of(const Operand& operand) const {
+  Result<Address> address = indexed_address_of(operand);
   if (!address) return address.error();
-  address->value += static_cast<uint64_t>(static_cast<int64_t>(offset));
-  return memory_.load(*domain_, *address, to);
+  if (address->index) return unknown("the address depends on data");
+  return address->word;
+}
+
+/// What is at the address, whatever the index: all that it may be must be there.
+template <class D>
+Status Machine<D>::load_entry(const Address& entries, std::span<Byte> to) {
+  if (!entries.index) return memory_.load(*domain_, entries.word, to);
+  const auto count = static_cast<int>(to.size());
+  std::vector<Bits> all;
+  for (uint64_t i = 0; i < uint64_t{1} << D::width(*entries.index); ++i) {
+    const Word address = {entries.word.value + i * entries.scale, entries.word.slope};
+    if (Status status = memory_.load(*domain_, address, to); !status) return status;
+    all.push_back(domain_->join(to.data(), count));
+  }
+  domain_->split(domain_->look_up(all, *entries.index), to.data());
+  return {};
+}
+
+template <class D>
+Status Machine<D>::load(const ZydisDecodedOperand& operand, int offset, std::span<Byte> to) {
+  Result<Address> address = indexed_address_of(operand);
+  if (!address) return address.error();
+  address->word.value += static_cast<uint64_t>(static_cast<int64_t>(offset));
+  return load_entry(*address, to);
 }
 
 template <class D>
@@ -194,6 +229,67 @@ void Machine<D>::set_flags(Bits zero, Bits carry) {
     return *value != 0;
   };
   flags_ = {.zero = known(zero), .sign = false, .carry = known(carry), .overflow = false};
+  zero_on_data_ = zero;
+  carry_on_data_ = carry;
+}
+
+// ---- branches on data
+
+template <class D>
+std::optional<typename D::Bits> Machine<D>::jump_on_data() const {
+  const auto opposite = [](const Bits& bit) { return D::bit_not(bit); };
+  const bool zero_is_known = !zero_on_data_ || flags_.zero;
+  const bool carry_is_known = !carry_on_data_ || flags_.carry;
+  switch (program_[next_].instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_JZ: return zero_is_known ? std::nullopt : zero_on_data_;
+    case ZYDIS_MNEMONIC_JB: return carry_is_known ? std::nullopt : carry_on_data_;
+    case ZYDIS_MNEMONIC_JNZ:
+      if (zero_is_known) return std::nullopt;
+      return opposite(*zero_on_data_);
+    case ZYDIS_MNEMONIC_JNB:
+      if (carry_is_known) return std::nullopt;
+      return opposite(*carry_on_data_);
+    default: return std::nullopt;
+  }
+}
+
+template <class D>
+void Machine<D>::decide_jump(bool is_taken) {
+  now_ = &program_[next_++];
+  if (is_taken) jump(*jit::branch_target(now()));
+}
+
+template <class D>
+Scalar<D> Machine<D>::merged(const Scalar<D>& own, const Scalar<D>& its, const Bits& is_own) {
+  if (own.is_number() && its.is_number() && own.word == its.word) return own;
+  const auto grows = [](const Scalar<D>& value) {
+    return value.is_number() && !value.is_constant();
+  };
+  if (grows(own) || grows(its)) {
+    Scalar<D> unknown;
+    std::array<Byte, 8> bytes;
+    for (Byte& byte : bytes) byte = unknown_byte(*domain_);
+    unknown.data = domain_->join(bytes.data(), 8);
+    return unknown;
+  }
+  return Scalar<D>::of(domain_->select(is_own, own.bits(*domain_), its.bits(*domain_)));
+}
+
+template <class D>
+void Machine<D>::merge(const Machine& other, const Bits& is_own) {
+  memory_.merge(*domain_, is_own, other.memory_);
+  for (size_t i = 0; i < general_.size(); ++i) {
+    general_[i] = merged(general_[i], other.general_[i], is_own);
+  }
+  for (size_t i = 0; i < vectors_.size(); ++i) {
+    merge_bytes<D>(*domain_, is_own, vectors_[i], other.vectors_[i]);
+  }
+  for (size_t i = 0; i < masks_.size(); ++i) {
+    for (size_t bit = 0; bit < masks_[i].size(); ++bit) {
+      masks_[i][bit] = domain_->select(is_own, masks_[i][bit], other.masks_[i][bit]);
+    }
+  }
+  forget_flags();
 }
 
 // ---- tiles

@@ -37,6 +37,19 @@ class Machine {
   /// Fails, naming the instruction, where it has no meaning, touches other memory, or branches on
   /// data.
   Status step();
+  /// Whether the next instruction jumps, where that is data: a bit of the domain.
+  std::optional<Bits> jump_on_data() const;
+  /// Carries out such a jump, or goes on after it.
+  void decide_jump(bool is_taken);
+  /// Whether both are at one instruction, or have returned, with the same MXCSR.
+  bool is_at_same_point(const Machine& other) const {
+    return next_ == other.next_ && is_done_ == other.is_done_ && mxcsr_ == other.mxcsr_;
+  }
+  /// Becomes the other's state, at the same point, where the bit `is_own` is 0. Numbers that
+  /// differ become data.
+  void merge(const Machine& other, const Bits& is_own);
+  /// What callers want of the state at a return.
+  Status check_return() const;
   /// Steps to the return, or to where `stops` says of an offset; after `most` instructions it
   /// fails.
   template <class Stops>
@@ -70,7 +83,11 @@ class Machine {
   const Scalar<D>& register_at(int id) const { return general_[static_cast<size_t>(id)]; }
   void set_register(int id, Scalar<D> value) { general_[static_cast<size_t>(id)] = value; }
 
-  void forget_flags() { flags_ = {}; }
+  void forget_flags() {
+    flags_ = {};
+    zero_on_data_.reset();
+    carry_on_data_.reset();
+  }
 
   static constexpr uint64_t code_base = 0x4000'0000;
   static constexpr uint64_t stack_base = 0x7000'0000;
@@ -84,11 +101,20 @@ class Machine {
   Status carry_out();
   Status scalar();
   Status tile(const Row* row);
-  Status check_return() const;
+  Scalar<D> merged(const Scalar<D>& own, const Scalar<D>& its, const Bits& is_own);
   Error unknown(std::string_view why) const;
 
+  /// An address, to which data may add `scale` times an index of few bits.
+  struct Address {
+    Word word;
+    std::optional<Bits> index;
+    uint64_t scale = 1;
+  };
+
   // Addresses and operands.
+  Result<Address> indexed_address_of(const Operand& operand) const;
   Result<Word> address_of(const Operand& operand) const;
+  Status load_entry(const Address& entries, std::span<Byte> to);
   Result<Scalar<D>> read(const Operand& operand);
   Result<Scalar<D>> read_memory(const Operand& operand);
   Scalar<D> read_register(ZydisRegister reg) const;
@@ -126,6 +152,9 @@ class Machine {
   std::array<Scalar<D>, 16> general_{};
   std::array<Scalar<D>, 16> at_entry_{};
   Flags flags_;
+  /// ZF and CF as the last vector or mask instruction has set them, until a scalar one.
+  std::optional<Bits> zero_on_data_;
+  std::optional<Bits> carry_on_data_;
   uint32_t mxcsr_ = 0;
   TileConfigBytes tile_config_{};
   std::array<Tile<D>, tile_count> tiles_{};

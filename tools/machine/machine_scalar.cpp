@@ -137,13 +137,14 @@ void Machine<D>::write_register(ZydisRegister reg, const Scalar<D>& value) {
 
 template <class D>
 Result<Scalar<D>> Machine<D>::read_memory(const Operand& operand) {
-  const Result<Word> address = address_of(operand);
+  const Result<Address> address = indexed_address_of(operand);
   if (!address) return address.error();
   const auto count = static_cast<size_t>(operand.size / 8);
   std::array<Byte, 8> bytes;
   const auto span = std::span(bytes).first(count);
-  if (Status status = memory_.load(*domain_, *address, span); !status) return status.error();
-  if (const Word* word = memory_.stored_word(*address); word != nullptr && count == 8) {
+  if (Status status = load_entry(*address, span); !status) return status.error();
+  const Word* word = address->index ? nullptr : memory_.stored_word(address->word);
+  if (word != nullptr && count == 8) {
     return Scalar<D>{.width = 64, .word = *word, .data = std::nullopt};
   }
   return Scalar<D>::of(domain_->join(bytes.data(), static_cast<int>(count)));
@@ -345,7 +346,8 @@ Status Machine<D>::multiply() {
   return write(operands[0], result);
 }
 
-/// Unsigned, of RDX:RAX whose upper half is 0.
+/// Unsigned, of RDX:RAX whose upper half is 0. A number that grows by multiples of the divisor has
+/// one remainder.
 template <class D>
 Status Machine<D>::divide() {
   constexpr size_t rax = 0;
@@ -354,10 +356,16 @@ Status Machine<D>::divide() {
   if (!by) return by.error();
   const Scalar<D> dividend = general_[rax];
   const Scalar<D> upper = general_[rdx];
-  const bool are_numbers = by->is_constant() && dividend.is_constant() && upper.is_constant();
-  if (!are_numbers || by->width != 64) return unknown("no meaning on data");
+  const bool are_numbers = by->is_constant() && dividend.is_number() && upper.is_constant();
+  if (!are_numbers || by->width < 32) return unknown("no meaning on data");
+  const bool is_cut = dividend.word.value != (dividend.word.value & low_bits(by->width));
+  if (is_cut) return unknown("a dividend of more bits than the divisor");
   if (upper.word.value != 0 || by->word.value == 0) return unknown("the quotient does not fit");
+  const auto divisor = static_cast<int64_t>(by->word.value);
+  if (dividend.word.slope % divisor != 0)
+    return unknown("a result that is not linear in the index");
   general_[rax] = Scalar<D>::number(64, dividend.word.value / by->word.value);
+  general_[rax].word.slope = dividend.word.slope / divisor;
   general_[rdx] = Scalar<D>::number(64, dividend.word.value % by->word.value);
   flags_ = {};
   return {};
@@ -438,6 +446,7 @@ Status Machine<D>::scalar() {
     case ZYDIS_MNEMONIC_NOP:
     case ZYDIS_MNEMONIC_ENDBR64:
     case ZYDIS_MNEMONIC_PREFETCHT0:
+    case ZYDIS_MNEMONIC_PREFETCHT1:
     case ZYDIS_MNEMONIC_PREFETCHW:
     case ZYDIS_MNEMONIC_SFENCE: return {};
     case ZYDIS_MNEMONIC_LDMXCSR: return mxcsr(true);

@@ -95,6 +95,43 @@ const Word* Memory<D>::stored_word(Word address) const {
   return found == words_.end() ? nullptr : &found->second;
 }
 
+/// Words that are not the same in both are of unknown bytes.
+template <class D>
+void Memory<D>::merge_words(const Memory& other) {
+  constexpr size_t word_bytes = 8;
+  std::map<uint64_t, Word> all = words_;
+  all.insert(other.words_.begin(), other.words_.end());
+  for (const auto& [address, word] : all) {
+    const Word* own = stored_word({address, 0});
+    const Word* its = other.stored_word({address, 0});
+    if (own != nullptr && its != nullptr && *own == *its) continue;
+    words_.erase(address);
+    const auto region = region_of({address, 0}, word_bytes, false);
+    const size_t first = address - (*region)->base;
+    std::fill_n((*region)->is_known.begin() + static_cast<int64_t>(first), word_bytes, false);
+  }
+}
+
+template <class D>
+void Memory<D>::merge(D& domain, const typename D::Bits& is_own, const Memory& other) {
+  for (size_t r = 0; r < regions_.size(); ++r) {
+    Region<D>& own = regions_[r];
+    const Region<D>& its = other.regions_[r];
+    for (size_t i = 0; i < own.size(); ++i) {
+      own.is_known[i] = own.is_known[i] && its.is_known[i];
+      own.is_written[i] = own.is_written[i] && its.is_written[i];
+    }
+    for (size_t i = 0; i < own.size();) {
+      size_t end = i;
+      while (end < own.size() && own.is_known[end]) ++end;
+      merge_bytes<D>(domain, is_own, std::span(own.bytes).subspan(i, end - i),
+                     std::span(its.bytes).subspan(i, end - i));
+      i = end + 1;
+    }
+  }
+  merge_words(other);
+}
+
 template class Memory<Numbers>;
 template class Memory<Symbols>;
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <span>
 #include <string>
@@ -50,6 +51,29 @@ inline SymbolByte unknown_byte(Symbols& symbols) {
   return {symbols.terms().input("unknown", 8), 0};
 }
 
+inline bool are_same_bytes(uint8_t a, uint8_t b) { return a == b; }
+inline bool are_same_bytes(const SymbolByte& a, const SymbolByte& b) {
+  return a.term && b.term && a.term.same_as(b.term) && a.index == b.index;
+}
+
+/// Bytes become those of `other` where `is_own` is 0: by lanes, as far as both have the same.
+template <class D>
+void merge_bytes(D& domain, const typename D::Bits& is_own, std::span<typename D::Byte> own,
+                 std::span<const typename D::Byte> other) {
+  constexpr size_t most = 8;
+  for (size_t i = 0; i < own.size();) {
+    if (are_same_bytes(own[i], other[i])) {
+      ++i;
+      continue;
+    }
+    const auto left = static_cast<int>(std::min(most, own.size() - i));
+    const int count = std::min(D::run_of(&own[i], left), D::run_of(&other[i], left));
+    domain.split(domain.select(is_own, domain.join(&own[i], count), domain.join(&other[i], count)),
+                 &own[i]);
+    i += static_cast<size_t>(count);
+  }
+}
+
 template <class D>
 class Memory {
  public:
@@ -69,7 +93,12 @@ class Memory {
   void store_word(Word address, Word value) { words_[address.value] = value; }
   const Word* stored_word(Word address) const;
 
+  /// Becomes the other, which has the same regions, where `is_own` is 0. What only one of them
+  /// knows, or has written, is not known, or written.
+  void merge(D& domain, const typename D::Bits& is_own, const Memory& other);
+
  private:
+  void merge_words(const Memory& other);
   Result<Region<D>*> region_of(Word address, size_t count, bool writes);
 
   std::vector<Region<D>> regions_;

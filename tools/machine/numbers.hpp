@@ -71,6 +71,8 @@ class Numbers {
   }
   /// The entry at the index; there are 2^width of them.
   static Bits look_up(std::span<const Bits> entries, Bits index) { return entries[index.value]; }
+  /// No number is data of unknown value.
+  static std::optional<Bits> narrowed(Bits, int) { return std::nullopt; }
 
   // Floats of 16, 32 and 64 bits. A NaN comes out as the format's nan(): meanings say which it is.
   static Bits float_add(Bits a, Bits b, Rounding rounding) {

@@ -97,7 +97,8 @@ class Stepper {
         step_.immediate = static_cast<uint8_t>(operand.imm.value.u);
       } else if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) {
         if (Status status = read_memory(operand, vectors); !status) return status;
-        if (row_.effect == Effect::mask) step_.masks[0] = mask_of(step_.general);
+        const bool is_mask = row_.effect == Effect::mask && operand.size <= 64;
+        if (is_mask) step_.masks[0] = mask_of(step_.general);
         ++vectors;
       } else if (ZydisRegisterGetClass(operand.reg.value) == ZYDIS_REGCLASS_MASK) {
         step_.masks[static_cast<size_t>(masks++)] =

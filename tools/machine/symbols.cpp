@@ -47,15 +47,14 @@ Term Symbols::look_up(std::span<const Bits> entries, Bits index) const {
   const int width = entries[0].width();
   if (const auto value = value_of(index)) return entries[*value];
   if (const auto values = values_of(entries)) return terms_.table(*values, width, index);
-  std::vector<Term> left(entries.begin(), entries.end());
-  for (int bit = 0; left.size() > 1; ++bit) {
-    const Term odd = prove::bit(index, bit);
-    for (size_t i = 0; i < left.size() / 2; ++i) {
-      left[i] = prove::if_then_else(odd, left[2 * i + 1], left[2 * i]);
-    }
-    left.resize(left.size() / 2);
-  }
-  return left[0];
+  return prove::entry_of(entries, index);
+}
+
+std::optional<Term> Symbols::narrowed(Bits a, int most) {
+  const bool is_extended = a.op() == TermOp::concat && a.operand(0).is_constant(0);
+  const Term low = is_extended ? a.operand(1) : a;
+  if (low.width() > most) return std::nullopt;
+  return low;
 }
 
 Term Symbols::float_add(Bits a, Bits b, Rounding rounding) {

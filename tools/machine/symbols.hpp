@@ -56,6 +56,8 @@ class Symbols {
   static Bits extend_zero(Bits a, int width) { return prove::extend_zero(a, width); }
   static Bits extend_sign(Bits a, int width) { return prove::extend_sign(a, width); }
   Bits look_up(std::span<const Bits> entries, Bits index) const;
+  /// The low bits, at most `most`, above which all are 0; nothing where there are more.
+  static std::optional<Bits> narrowed(Bits a, int most);
 
   static Bits float_add(Bits a, Bits b, Rounding rounding);
   static Bits float_mul(Bits a, Bits b, Rounding rounding);

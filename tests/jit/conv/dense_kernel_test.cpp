@@ -164,8 +164,8 @@ class KernelOperands {
     for (int i = 0; i < k_steps; ++i) offsets_.push_back(4 * draw(max_offset + 1));
   }
 
-  void set_arguments(int output_dwords, int output_step, int tiles) {
-    output_.assign(static_cast<size_t>(output_dwords), untouched);
+  void set_arguments(int output_size, int output_step, int tiles) {
+    output_.assign(static_cast<size_t>(output_size), untouched);
     arguments_ = {.source = reinterpret_cast<const std::byte*>(inputs_.data()),
                   .k_steps = offsets_.data(),
                   .k_step_count = static_cast<int64_t>(offsets_.size()),

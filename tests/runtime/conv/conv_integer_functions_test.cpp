@@ -52,7 +52,7 @@ const std::vector<FunctionRow>& functions() {
        "  %v = convert %w {overflow = saturate} : i8\n  %u = convert %z : u8\n"
        "  %y = conv_integer %q, %v, %u {pads = [2, 0]}\n  return %y\n}\n",
        {{1, 5, 6}, {3, 5, 3}, {}}},
-      {"one_value_in_all_places",
+      {"one_value_everywhere",
        "func @f(%x: u8[2, 3, 4], %z: u8[1]) -> (i32[2, 2, 1]) {\n"
        "  %y = conv_integer %x, %x, %z, %z\n  return %y\n}\n",
        {{2, 3, 4}, {1}}},

@@ -195,7 +195,7 @@ TEST_F(ConvKernels, ExtremesAndWrapAround) {
 }
 
 /// Everything drawn at once: geometries of one to five axes, groups, layouts, forms and offsets.
-TEST_F(ConvKernels, RandomGeometriesInAnyPlace) {
+TEST_F(ConvKernels, RandomGeometriesAnywhere) {
   std::array<int, 8> ranks{};
   for (int i = 0; i < 1500; ++i) {
     const ConvolutionCase row = random_convolution(random_, {.max_spatial_axes = 5});

@@ -24,7 +24,7 @@ using test::perf_map_in;
 using test::read_dump;
 using test::TemporaryFolder;
 
-TEST(PerfMap, HasALineForEachPieceOfCode) {
+TEST(PerfMap, HasALineForEachCode) {
   const TemporaryFolder directory;
   const ObservedRuntime runtime(perf_map_in(directory));
   const std::vector codes = {runtime.code_of(test::to_i8_text), runtime.code_of(test::to_u8_text),

@@ -132,14 +132,14 @@ void NestRun::generalise_memory(std::string_view region, NestRun& first, NestRun
 
 castor::Status NestRun::move_tensor(size_t operand, int64_t elements) {
   const NestTensor& tensor = tensors_[operand];
-  const int64_t stride_bits = tensor.strides[0] * bits_of(tensor.type);
-  if (stride_bits == 0) return {};
-  if (elements * stride_bits % 8 != 0) {
+  const int64_t moved_bits = tensor.bits_along(elements);
+  if (moved_bits == 0) return {};
+  if (moved_bits % 8 != 0) {
     return Error(ErrorCode::unsupported, "iterations do not move by whole bytes");
   }
   Region<Symbols>& region = region_of(operand);
-  const int64_t gone = (tensor.first * bits_of(tensor.type) + index() * stride_bits) / 8;
-  region.slope = elements * stride_bits / 8;
+  const int64_t gone = (tensor.first * tensor.bits_each() + tensor.bits_along(index())) / 8;
+  region.slope = moved_bits / 8;
   region.base += static_cast<uint64_t>(gone);
   region.bytes.erase(region.bytes.begin(), region.bytes.begin() + gone);
   region.is_known.erase(region.is_known.begin(), region.is_known.begin() + gone);

@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <numeric>
+#include <random>
 
+#include "tools/prove/kernel/own_element.hpp"
+#include "tools/prove/lane/reciprocal_lemmas.hpp"
 #include "tools/prove/term/evaluate.hpp"
 
 namespace castor::prove {
@@ -35,42 +39,74 @@ std::string text_of(std::span<const int64_t> index) {
 }  // namespace
 
 castor::Status NestProver::compute_expected() {
-  for (const jit::MemoryOperand& source : code_.nest.program.sources) {
-    inputs_.push_back(terms_.input("x", bits_of(source.element)));
+  SourceElements elements;
+  for (size_t k = 0; k < code_.nest.inputs.size(); ++k) {
+    std::vector<Term>& own = inputs_.emplace_back();
+    std::vector<Term>& read = elements.emplace_back();
+    for (int i = 0; i < 1 << code_.nest.program.sources[k].index_bits; ++i) {
+      own.push_back(terms_.input("x", input_bits(code_, k)));
+      const auto element = element_of(code_, k, own.back());
+      if (!element) return element.error();
+      read.push_back(*element);
+    }
   }
-  auto expected = execute(code_.nest.program, inputs_, terms_);
+  auto expected = execute(code_.nest.program, elements, terms_);
   if (!expected) return expected.error();
   expected_ = std::move(*expected);
   return {};
 }
 
-castor::Status NestProver::decide(const Term& found, size_t sink, std::string_view where) {
-  ++proof_.queries;
-  const Term wrong = ~expected_->broken & not_equal(found, expected_->elements[sink]);
-  switch (decide_(wrong)) {
-    case Decision::never: return {};
-    case Decision::unknown: ++proof_.undecided; return {};
-    case Decision::possible: break;
+namespace {
+
+/// Whether inputs that are drawn make the term 1: faults mostly show at once.
+bool holds_for_drawn_inputs(const Term& truth) {
+  constexpr int draws = 1000;
+  std::mt19937_64 random(3);
+  std::vector<int> widths(truth.terms().input_count());
+  for (const uint32_t id : reachable_nodes(std::span(&truth, 1))) {
+    const Node& node = truth.terms().node(id);
+    if (node.op == TermOp::input) widths[node.detail] = node.width;
   }
-  return Error(ErrorCode::internal, fmt::format("{} is not what the lane program computes", where));
+  Evaluator evaluator(std::span(&truth, 1));
+  std::vector<Bits> inputs(widths.size());
+  for (int i = 0; i < draws; ++i) {
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      inputs[k] = widths[k] == 0 ? 0 : random() & low_mask(widths[k]);
+    }
+    if (evaluator(inputs)[0] != 0) return true;
+  }
+  return false;
 }
 
-/// A stored element as a term of the element at its index; what else it depends on becomes other
+}  // namespace
+
+/// Whether the sink's element can be another one than the term; asked once of each term.
+Decision NestProver::decide(const Term& found, size_t sink) {
+  const auto [known, is_new] = decided_.try_emplace({sink, found.id()}, Decision::never);
+  if (!is_new) return known->second;
+  ++proof_.queries;
+  const Term is_wrong = ~expected_->broken & not_equal(found, expected_->elements[sink]);
+  if (holds_for_drawn_inputs(is_wrong)) return known->second = Decision::possible;
+  const std::optional<Term> by_lemmas = with_reciprocal_lemmas(is_wrong);
+  if (by_lemmas && decide_(*by_lemmas) == Decision::never) return known->second;
+  known->second = decide_(is_wrong);
+  return known->second;
+}
+
+/// A stored element as a term of the elements at its index; what else it depends on becomes other
 /// inputs.
-Term NestProver::renamed(const Term& found, NestRun& run, std::span<const int64_t> index) {
+Term NestProver::renamed(const Term& found, NestRun& run, std::span<const int64_t> index,
+                         Neighbours neighbours) {
   Terms& from = run.machine().domain().terms();
   std::vector<Term> replacements(from.input_count());
   for (size_t k = 0; k < inputs_.size(); ++k) {
     const NestTensor& tensor = run.tensors()[k];
-    const Term& input = tensor.elements[static_cast<size_t>(tensor.number_of(index))];
-    replacements[input.node().detail] = inputs_[k];
+    const auto first = static_cast<size_t>(tensor.number_of(index));
+    for (size_t i = 0; i < inputs_[k].size(); ++i) {
+      replacements[tensor.inputs[first + i].node().detail] = inputs_[k][i];
+    }
   }
-  for (const uint32_t id : reachable_nodes(std::span(&found, 1))) {
-    const Node& node = from.node(id);
-    if (node.op != TermOp::input || replacements[node.detail]) continue;
-    replacements[node.detail] = terms_.input("another element", node.width);
-  }
-  return substitute(found, replacements, terms_);
+  return of_own_elements(found, replacements, terms_, others_, neighbours);
 }
 
 castor::Status NestProver::compare_element(NestRun& run, std::span<const int64_t> index) {
@@ -81,12 +117,18 @@ castor::Status NestProver::compare_element(NestRun& run, std::span<const int64_t
         fmt::format("element {} of operand {} of {}", text_of(index), k, text_of(run.extents()));
     if (!stored) return Error(ErrorCode::internal, where + " is not stored");
     ++proof_.elements;
-    const Term found = renamed(stored, run, index);
-    if (found.same_as(expected_->elements[sink])) {
+    const Term alone = renamed(stored, run, index, Neighbours::left_out);
+    if (alone.same_as(expected_->elements[sink])) {
       ++proof_.same;
-    } else if (decided_.emplace(sink, found.id()).second) {
-      if (castor::Status status = decide(found, sink, where); !status) return status;
+      continue;
     }
+    if (decide(alone, sink) == Decision::never) continue;
+    const Term found = renamed(stored, run, index, Neighbours::kept);
+    const Decision decision = decide(found, sink);
+    if (decision == Decision::possible) {
+      return Error(ErrorCode::internal, where + " is not what the lane program computes");
+    }
+    if (decision == Decision::unknown) ++proof_.undecided;
   }
   return {};
 }
@@ -117,7 +159,7 @@ castor::Status NestProver::prove_extents(const std::vector<int64_t>& extents) {
   RepeatedElements repeated;
   auto run = NestRun::create(code_, extents, symbols, repeated);
   if (!run) return run.error();
-  if (castor::Status status = run->machine().run(); !status) return status;
+  if (castor::Status status = run->run(); !status) return status;
   return compare(*run, 0, extents[0]);
 }
 
@@ -126,32 +168,38 @@ Result<NestRun> NestProver::run_to_arrival(Symbols& symbols, RepeatedElements& r
                                            const jit::CodeLoop& loop, int64_t length, int arrival) {
   auto run = NestRun::create(code_, extents_of(length), symbols, repeated);
   if (!run) return run.error();
-  int arrivals = 0;
-  const auto stops = [&](uint32_t offset) { return offset == loop.begin && ++arrivals == arrival; };
-  if (castor::Status status = run->machine().run(stops); !status) return status.error();
-  if (arrivals < arrival) {
+  if (castor::Status status = run->run_to({loop.begin, arrival}); !status) return status.error();
+  if (run->machine().is_done()) {
     return Error(ErrorCode::unsupported, fmt::format("{} elements do not come to the {} {} times",
                                                      length, loop.name, arrival));
   }
   return std::move(*run);
 }
 
-/// The loop's begin in an iteration of any number, with `left` elements left.
+/// Iterations after which one begins where in a period the first one did.
+int64_t NestProver::iterations_of_round(const jit::CodeLoop& loop) const {
+  if (!code_.form.has_periods()) return 1;
+  return std::lcm(loop.elements, code_.period) / loop.elements;
+}
+
+/// The loop's begin in a round of any number, with `left` elements left.
 Result<NestRun> NestProver::any_iteration(Symbols& symbols, RepeatedElements& repeated,
                                           const jit::CodeLoop& loop, int64_t left) {
+  const auto iterations = static_cast<int>(iterations_of_round(loop));
+  const int64_t round = iterations * loop.elements;
   auto first = run_to_arrival(symbols, repeated, loop, left, 1);
   if (!first) return first.error();
-  auto any = run_to_arrival(symbols, repeated, loop, left + loop.elements, 2);
+  auto any = run_to_arrival(symbols, repeated, loop, left + round, 1 + iterations);
   if (!any) return any.error();
-  auto next = run_to_arrival(symbols, repeated, loop, left + 2 * loop.elements, 3);
+  auto next = run_to_arrival(symbols, repeated, loop, left + 2 * round, 1 + 2 * iterations);
   if (!next) return next.error();
-  castor::Status status = any->make_any_iteration(*first, *next, loop.elements);
+  castor::Status status = any->make_any_iteration(*first, *next, round);
   if (!status) return status.error();
   return any;
 }
 
-/// An iteration of any number with `left` elements left runs to the return; or, where these are two
-/// whole iterations, to the next one.
+/// A round of any number with `left` elements left runs to the return; or, where these are a round
+/// and one more iteration, to the next one.
 castor::Status NestProver::prove_iterations(const jit::CodeLoop& loop, int64_t left) {
   Terms terms;
   Symbols symbols(terms);
@@ -159,23 +207,25 @@ castor::Status NestProver::prove_iterations(const jit::CodeLoop& loop, int64_t l
   auto any = any_iteration(symbols, repeated, loop, left);
   if (!any) return any.error();
   const int64_t index = any->index();
-  if (left < 2 * loop.elements) {
-    if (castor::Status status = any->machine().run(); !status) return status;
+  const int64_t round = iterations_of_round(loop) * loop.elements;
+  if (left < round + loop.elements) {
+    if (castor::Status status = any->run(); !status) return status;
     // The iteration's own elements are the same whatever is left after it.
-    const bool is_last = left + 1 == 2 * loop.elements;
+    const bool is_last = left + 1 == round + loop.elements;
     return compare(*any, is_last ? index : index + loop.elements, index + left);
   }
-  const auto stops = [&](uint32_t offset) { return offset == loop.begin; };
-  if (castor::Status status = any->machine().run(stops); !status) return status;
+  castor::Status status = any->run_to({loop.begin, iterations_of_round(loop)});
+  if (!status) return status;
   if (any->machine().is_done()) return Error(ErrorCode::internal, "the loop ends too early");
-  auto fewer = any_iteration(symbols, repeated, loop, left - loop.elements);
+  auto fewer = any_iteration(symbols, repeated, loop, left - round);
   if (!fewer) return fewer.error();
-  if (castor::Status status = fewer->check_next_iteration(*any); !status) return status;
-  return compare(*any, index, index + loop.elements);
+  status = fewer->check_next_iteration(*any);
+  if (!status) return status;
+  return compare(*any, index, index + round);
 }
 
-/// Lengths from 1 on below one iteration are run: no nest is called for none. All others are an
-/// iteration of some number, with less than two left.
+/// Lengths from 1 on below one iteration are run: no nest is called for none. All others are rounds
+/// of some number, with at least one iteration and less than a round and one more left.
 castor::Status NestProver::prove_lengths(const jit::CodeLoop* loop) {
   const int64_t elements = loop == nullptr ? 64 : loop->elements;
   for (int64_t length = 1; length < elements; ++length) {
@@ -187,8 +237,9 @@ castor::Status NestProver::prove_lengths(const jit::CodeLoop* loop) {
     proof_.not_every_length_because = "its loops are within tiles";
     return prove_extents(extents_of(2 * elements + 1));
   }
-  for (int64_t left = elements; left <= 2 * elements; ++left) {
-    if (left + 1 < 2 * elements && !takes_(left - elements)) continue;
+  const int64_t last = (iterations_of_round(*loop) + 1) * elements;
+  for (int64_t left = elements; left <= last; ++left) {
+    if (left + 1 < last && !takes_(left % elements)) continue;
     castor::Status status = prove_iterations(*loop, left);
     if (!status && status.error().code == ErrorCode::unsupported) {
       proof_.not_every_length_because = status.error().message;

@@ -4,16 +4,14 @@
 #pragma once
 
 #include <functional>
-#include <set>
+#include <map>
 
+#include "tools/prove/kernel/decision.hpp"
 #include "tools/prove/kernel/nest_run.hpp"
+#include "tools/prove/kernel/own_element.hpp"
 #include "tools/prove/lane/execute.hpp"
 
 namespace castor::prove {
-
-/// Whether a term of width 1 can be 1: no, yes, or not decided.
-enum class Decision : uint8_t { never, possible, unknown };
-using Decide = std::function<Decision(const Term& truth)>;
 
 /// What was proved of one code.
 struct NestProof {
@@ -21,7 +19,7 @@ struct NestProof {
   size_t elements = 0;   ///< stored ones that were compared
   size_t same = 0;       ///< those whose term is the lane program's term itself
   size_t queries = 0;    ///< distinct ones that were decided
-  size_t undecided = 0;  ///< queries that were not
+  size_t undecided = 0;  ///< elements whose queries were not
   /// Whether the main loop, or the tail where there is none, was proved for an iteration of any
   /// number; else only lengths that were run are proved.
   bool every_length = false;
@@ -51,12 +49,14 @@ class NestProver {
   castor::Status compare(NestRun& run, int64_t first, int64_t end);
   castor::Status compute_expected();
   castor::Status compare_element(NestRun& run, std::span<const int64_t> index);
-  Term renamed(const Term& found, NestRun& run, std::span<const int64_t> index);
-  castor::Status decide(const Term& found, size_t sink, std::string_view where);
+  Term renamed(const Term& found, NestRun& run, std::span<const int64_t> index,
+               Neighbours neighbours);
+  Decision decide(const Term& found, size_t sink);
   castor::Status prove_lengths(const jit::CodeLoop* loop);
   castor::Status prove_iterations(const jit::CodeLoop& loop, int64_t left);
   Result<NestRun> any_iteration(Symbols& symbols, RepeatedElements& repeated,
                                 const jit::CodeLoop& loop, int64_t left);
+  int64_t iterations_of_round(const jit::CodeLoop& loop) const;
   std::vector<int64_t> extents_of(int64_t length) const;
   Result<NestRun> run_to_arrival(Symbols& symbols, RepeatedElements& repeated,
                                  const jit::CodeLoop& loop, int64_t length, int arrival);
@@ -67,9 +67,10 @@ class NestProver {
   /// Terms of one element: what the lane program computes, and what stored elements are once their
   /// inputs have the same names.
   Terms terms_;
-  std::vector<Term> inputs_;  ///< by source
+  SourceElements inputs_;
+  OtherInputs others_;
   std::optional<LaneResult> expected_;
-  std::set<std::pair<size_t, uint32_t>> decided_;  ///< sinks with terms that they may store
+  std::map<std::pair<size_t, uint32_t>, Decision> decided_;  ///< by sink and term
   NestProof proof_;
 };
 

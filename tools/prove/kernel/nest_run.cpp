@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "ir/types/storage.hpp"
+#include "jit/emit/chunk_plan.hpp"
+#include "tools/prove/lane/execute.hpp"
 
 namespace castor::prove {
 
@@ -16,10 +19,21 @@ castor::Status check_form(const NestSubject& code) {
   const auto left_out = [](std::string_view what) {
     return Error(ErrorCode::unsupported, fmt::format("no layout of {}", what));
   };
-  if (code.form.has_periods()) return left_out("periods");
-  if (code.form.has(Access::table) || code.form.has(Access::tables)) return left_out("tables");
   if (code.form.folded_row != 0 || code.nest.program.folds()) return left_out("accumulators");
   return {};
+}
+
+int input_bits(const NestSubject& code, size_t input) {
+  const jit::LaneProgram* maker = code.maker(input);
+  return bits_of(maker != nullptr ? maker->sources[0].element : code.nest.element(input));
+}
+
+Result<Term> element_of(const NestSubject& code, size_t input, const Term& bits) {
+  const jit::LaneProgram* maker = code.maker(input);
+  if (maker == nullptr) return bits;
+  const auto made = execute(*maker, std::span(&bits, 1), bits.terms());
+  if (!made) return made.error();
+  return made->elements[0];
 }
 
 namespace {
@@ -30,37 +44,73 @@ int64_t round_up(int64_t value, int64_t multiple) {
 
 }  // namespace
 
+int NestTensor::bits_each() const {
+  return access == Access::periodic ? jit::lane_bits_of(type) : bits_of(type);
+}
+
 int64_t NestTensor::bytes() const {
   const bool is_split = !is_bit_string(type);
   const int64_t whole = is_split ? round_up(count, aligned_elements(type)) : count;
-  return (whole * bits_of(type) + 7) / 8;
+  return (whole * bits_each() + 7) / 8;
 }
 
 int64_t NestTensor::number_of(std::span<const int64_t> index) const {
-  int64_t number = first;
-  for (size_t axis = 0; axis < index.size(); ++axis) number += strides[axis] * index[axis];
+  if (access == Access::periodic) return index[0] % period;
+  int64_t number = first + strides[0] * (index[0] / period);
+  for (size_t axis = 1; axis < index.size(); ++axis) number += strides[axis] * index[axis];
   return number;
+}
+
+int64_t NestTensor::bits_along(int64_t steps) const {
+  return steps / period * strides[0] * bits_each();
 }
 
 namespace {
 
-/// Strides of an operand of that access: rows of strided ones are apart, and those of sub-byte
+/// Elements from one to the next along the innermost axis. Strided ones are apart.
+int64_t innermost_stride(const NestTensor& tensor) {
+  switch (tensor.access) {
+    case Access::uniform:
+    case Access::periodic:
+    case Access::table: return 0;
+    case Access::contiguous:
+    case Access::repeated: return 1;
+    case Access::tables: return tensor.entries;
+    default: return 2;
+  }
+}
+
+/// As binding makes them: a period and an iteration.
+int64_t elements_of_copy(const NestSubject& code) {
+  const jit::ChunkPlan chunks = jit::plan_chunks(code.nest, code.form, code.target);
+  return code.period + int64_t{chunks.lanes} * std::max(chunks.chunks, 1);
+}
+
+/// Strides of an operand of its access: rows of strided ones are apart, and those of sub-byte
 /// elements that begin at bytes do so.
 NestTensor tensor_of(const NestSubject& code, size_t k, std::span<const int64_t> extents) {
   const Access access = code.form.access[k];
-  NestTensor tensor{.type = code.nest.element(k), .is_output = k >= code.nest.inputs.size()};
-  int64_t stride = access == Access::uniform ? 0 : access == Access::contiguous ? 1 : 2;
+  NestTensor tensor{
+      .type = code.nest.element(k), .is_output = k >= code.nest.inputs.size(), .access = access};
+  if (access == Access::repeated || access == Access::periodic) tensor.period = code.period;
+  if (code.nest.is_table(k)) {
+    tensor.entries = int64_t{1} << code.nest.program.sources[k].index_bits;
+  }
+  int64_t stride = innermost_stride(tensor);
   if (access == Access::bitwise) tensor.first = 3;
   int64_t last = tensor.first;
   for (const int64_t extent : extents) {
+    const bool is_innermost = tensor.strides.empty();
+    const int64_t steps = is_innermost ? round_up(extent, tensor.period) / tensor.period : extent;
     tensor.strides.push_back(stride);
-    last += stride * std::max<int64_t>(extent - 1, 0);
-    stride = std::max<int64_t>(stride, 1) * std::max<int64_t>(extent, 1);
+    last += stride * std::max<int64_t>(steps - 1, 0);
+    stride = std::max(stride, tensor.entries) * std::max<int64_t>(steps, 1);
     if (access == Access::contiguous && is_sub_byte(tensor.type)) stride = round_up(stride, 8);
     if (access == Access::strided || access == Access::bitwise) ++stride;
   }
   const bool is_empty = std::ranges::count(extents, 0) > 0;
-  tensor.count = is_empty ? 0 : last + 1;
+  tensor.count = is_empty ? 0 : last + tensor.entries;
+  if (access == Access::periodic) tensor.count = elements_of_copy(code);
   return tensor;
 }
 
@@ -72,13 +122,13 @@ Result<NestRun> NestRun::create(const NestSubject& code, std::vector<int64_t> ex
   auto machine = Machine::create(symbols, code.code);
   if (!machine) return machine.error();
   NestRun run(std::move(machine).value(), std::move(extents));
-  run.lay_out(code, repeated);
+  if (castor::Status status = run.lay_out(code, repeated); !status) return status.error();
   run.fill_arguments(code);
   run.machine_.begin(arguments);
   return run;
 }
 
-void NestRun::lay_out(const NestSubject& code, RepeatedElements& repeated) {
+castor::Status NestRun::lay_out(const NestSubject& code, RepeatedElements& repeated) {
   for (size_t k = 0; k < code.nest.operands(); ++k) {
     NestTensor tensor = tensor_of(code, k, extents_);
     tensor.address = (k + 1) << 36;
@@ -87,28 +137,35 @@ void NestRun::lay_out(const NestSubject& code, RepeatedElements& repeated) {
     machine_.memory().add(fmt::format("operand {}", k), tensors_[k].address,
                           static_cast<size_t>(tensors_[k].bytes()), tensors_[k].is_output);
     if (tensors_[k].is_output) continue;
-    make_elements(k, repeated);
+    if (castor::Status status = make_elements(code, k, repeated); !status) return status;
     fill(k);
   }
+  return {};
 }
 
 machine::Region<Symbols>& NestRun::region_of(size_t operand) {
   return *machine_.memory().find(fmt::format("operand {}", operand));
 }
 
-void NestRun::make_elements(size_t operand, RepeatedElements& repeated) {
+castor::Status NestRun::make_elements(const NestSubject& code, size_t operand,
+                                      RepeatedElements& repeated) {
   NestTensor& tensor = tensors_[operand];
   Terms& terms = machine_.domain().terms();
   const bool repeats = tensor.strides[0] == 0;
+  const bool is_copy = tensor.access == Access::periodic;
   std::vector<Term>& shared = repeated[operand];
   for (int64_t i = 0; i < tensor.count; ++i) {
-    const auto at = static_cast<size_t>(i);
+    const auto at = static_cast<size_t>(is_copy ? i % tensor.period : i);
     const bool is_made = repeats && at < shared.size();
-    tensor.elements.push_back(
+    tensor.inputs.push_back(
         is_made ? shared[at]
-                : terms.input(fmt::format("x{}[{}]", operand, i), bits_of(tensor.type)));
-    if (repeats && !is_made) shared.push_back(tensor.elements.back());
+                : terms.input(fmt::format("x{}[{}]", operand, at), input_bits(code, operand)));
+    if (repeats && !is_made) shared.push_back(tensor.inputs.back());
+    const auto element = element_of(code, operand, tensor.inputs.back());
+    if (!element) return element.error();
+    tensor.elements.push_back(*element);
   }
+  return {};
 }
 
 /// The bytes that elements make.
@@ -116,10 +173,11 @@ void NestRun::fill(size_t operand) {
   const NestTensor& tensor = tensors_[operand];
   machine::Region<Symbols>& region = region_of(operand);
   region.is_known.assign(region.size(), true);
-  const int bits = bits_of(tensor.type);
+  const int bits = tensor.bits_each();
   if (bits >= 8) {
     for (size_t i = 0; i < tensor.elements.size(); ++i) {
-      Symbols::split(tensor.elements[i], region.bytes.data() + i * static_cast<size_t>(bits) / 8);
+      Symbols::split(extend_zero(tensor.elements[i], bits),
+                     region.bytes.data() + i * static_cast<size_t>(bits) / 8);
     }
     return;
   }
@@ -140,9 +198,31 @@ void NestRun::fill(size_t operand) {
   }
 }
 
+void NestRun::add_constants(std::string name, uint64_t address, std::span<const uint8_t> bytes) {
+  machine::Region<Symbols>& region =
+      machine_.memory().add(std::move(name), address, bytes.size(), false);
+  for (size_t i = 0; i < bytes.size(); ++i) region.bytes[i] = machine_.domain().byte(bytes[i]);
+  region.is_known.assign(bytes.size(), true);
+}
+
+namespace {
+
+/// Which period the n-th element from a period's beginning is in, for all n that chunks ask for.
+std::vector<uint8_t> numbers_of_periods(int64_t period) {
+  constexpr int64_t longest_chunk = 64;
+  std::vector<uint8_t> numbers;
+  for (int64_t n = 0; n < period + 2 * longest_chunk; ++n) {
+    numbers.push_back(static_cast<uint8_t>(n / period));
+  }
+  return numbers;
+}
+
+}  // namespace
+
 void NestRun::fill_arguments(const NestSubject& code) {
   jit::IterationSpace space;
   space.form = code.form;
+  space.period = code.period;
   for (const int64_t extent : extents_) space.extents.push_back(extent);
   for (const NestTensor& tensor : tensors_) {
     std::array<int64_t, max_rank> strides{};
@@ -157,13 +237,13 @@ void NestRun::fill_arguments(const NestSubject& code) {
     words[layout.pointer(k)] = counts ? tensor.first : static_cast<int64_t>(tensor.address);
     words[layout.base(k)] = static_cast<int64_t>(tensor.address);
   }
-  machine::Region<Symbols>& region =
-      machine_.memory().add("the arguments", arguments, 8 * words.size(), false);
-  for (size_t i = 0; i < region.size(); ++i) {
-    const auto word = static_cast<uint64_t>(words[i / 8]);
-    region.bytes[i] = machine_.domain().byte(static_cast<uint8_t>(word >> (8 * (i % 8))));
-    region.is_known[i] = true;
+  if (code.form.has(Access::repeated)) {
+    words[layout.period_numbers()] = period_numbers;
+    add_constants("the numbers of periods", period_numbers, numbers_of_periods(code.period));
   }
+  std::vector<uint8_t> bytes(8 * words.size());
+  std::memcpy(bytes.data(), words.data(), bytes.size());
+  add_constants("the arguments", arguments, bytes);
 }
 
 Term NestRun::stored_element(size_t operand, int64_t number) {

@@ -11,31 +11,59 @@
 
 #include "jit/code.hpp"
 #include "jit/plan/nest.hpp"
+#include "jit/target.hpp"
 #include "tools/machine/machine.hpp"
+#include "tools/prove/kernel/paths.hpp"
 
 namespace castor::prove {
 
-/// The code of one nest in one form; refers to all, which must outlive it.
+/// The code of one nest in one form for one target; refers to all, which must outlive it.
 struct NestSubject {
   const jit::Nest& nest;
   const jit::NestForm& form;
+  const jit::Target& target;
   const jit::MachineCode& code;
+  /// Elements of a period of the innermost axis, where the form has periods.
+  int64_t period = 0;
+  /// By input, of values in scratch that an earlier nest makes of one source: its program; null, or
+  /// left out, where elements may be anything.
+  std::vector<const jit::LaneProgram*> makers{};
+
+  const jit::LaneProgram* maker(size_t input) const {
+    return input < makers.size() ? makers[input] : nullptr;
+  }
 };
 
-/// Whether the layout below knows the form: no periods, tables, or accumulators.
+/// What a nest reads where inputs of the terms are those bits: the bits themselves, or what an
+/// earlier nest stores of them.
+Result<Term> element_of(const NestSubject& code, size_t input, const Term& bits);
+/// Bits of such an input.
+int input_bits(const NestSubject& code, size_t input);
+
+/// Whether the layout below knows the form: no accumulators.
 castor::Status check_form(const NestSubject& code);
 
-/// One operand: elements from `address` on, as tensors store them.
+/// One operand: elements from `address` on, as tensors store them; of a periodic one those of its
+/// copy, which has them again and again.
 struct NestTensor {
   ElementType type = ElementType::f32;
   bool is_output = false;
+  jit::Access access = jit::Access::contiguous;
+  int64_t period = 1;              ///< elements after which it begins again, if it does
+  int64_t entries = 1;             ///< consecutive elements that belong to one index: a table's
   std::vector<int64_t> strides{};  ///< in elements, by axis of the space, innermost first
   int64_t first = 0;               ///< the number of the element at index 0
   int64_t count = 0;               ///< elements from number 0 to the last one
   uint64_t address = 0;
-  std::vector<Term> elements{};  ///< inputs of the terms; empty of outputs
+  std::vector<Term> inputs{};    ///< one for each element; none where it is an output
+  std::vector<Term> elements{};  ///< the inputs, or what their maker stores of them
 
+  /// The number of the element at an index, or of its table's first entry.
   int64_t number_of(std::span<const int64_t> index) const;
+  /// How far the operand moves along that many steps of the innermost axis.
+  int64_t bits_along(int64_t steps) const;
+  /// Bits from an element to the next one: copies of periods have sub-byte ones as bytes.
+  int bits_each() const;
   int64_t bytes() const;
 };
 
@@ -54,6 +82,9 @@ class NestRun {
                                 Symbols& symbols, RepeatedElements& repeated);
 
   Machine& machine() { return machine_; }
+  /// Runs all paths to the return, or to the instruction.
+  castor::Status run() { return run_all_paths(machine_, nullptr); }
+  castor::Status run_to(const Stop& stop) { return run_all_paths(machine_, &stop); }
   const std::vector<NestTensor>& tensors() const { return tensors_; }
   const std::vector<int64_t>& extents() const { return extents_; }
   /// The tensor's region of memory.
@@ -75,14 +106,16 @@ class NestRun {
   int64_t index() const;
 
   static constexpr uint64_t arguments = 0x2000'0000;
+  static constexpr uint64_t period_numbers = 0x3000'0000;
 
  private:
   NestRun(Machine machine, std::vector<int64_t> extents)
       : machine_(std::move(machine)), extents_(std::move(extents)) {}
-  void lay_out(const NestSubject& code, RepeatedElements& repeated);
-  void make_elements(size_t operand, RepeatedElements& repeated);
+  castor::Status lay_out(const NestSubject& code, RepeatedElements& repeated);
+  castor::Status make_elements(const NestSubject& code, size_t operand, RepeatedElements& repeated);
   void fill(size_t operand);
   void fill_arguments(const NestSubject& code);
+  void add_constants(std::string name, uint64_t address, std::span<const uint8_t> bytes);
   void generalise_registers(NestRun& first, NestRun& next);
   void generalise_memory(std::string_view region, NestRun& first, NestRun& next);
   castor::Status move_tensor(size_t operand, int64_t elements);

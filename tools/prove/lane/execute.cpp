@@ -14,8 +14,8 @@ namespace {
 
 class Execution {
  public:
-  Execution(const jit::LaneProgram& program, std::span<const Term> elements, Terms& terms)
-      : program_(program), elements_(elements), terms_(terms), values_(program.code.size()) {
+  Execution(const jit::LaneProgram& program, const SourceElements& sources, Terms& terms)
+      : program_(program), sources_(sources), terms_(terms), values_(program.code.size()) {
     result_.elements.resize(program.sinks.size());
     result_.broken = terms.truth(false);
   }
@@ -70,13 +70,14 @@ class Execution {
   Term value_of(const LaneInst& inst) {
     switch (inst.op) {
       case LaneOp::load: return loaded(inst);
-      case LaneOp::gather: return {};
+      case LaneOp::gather: return gathered(inst);
       case LaneOp::constant: return constant(inst);
       default: break;
     }
     const bool merges = inst.mask != jit::no_lane;
     LaneStep step = step_of(inst);
     if (!merges) return meaning_of(step);
+    // Its mask says how it is computed.
     if (inst.op == LaneOp::float_quotient || inst.op == LaneOp::quotient_to_signed) return {};
     // What a masked-out lane would have broken counts for nothing.
     const Term mask = operand(inst.mask, true);
@@ -102,11 +103,23 @@ class Execution {
 
   /// Whole bytes of signed integers are extended by their sign, all else with zeros.
   Term loaded(const LaneInst& inst) {
-    const auto source = static_cast<size_t>(inst.imm);
-    const ElementType element = program_.sources[source].element;
+    return extended(inst, sources_[static_cast<size_t>(inst.imm)].front());
+  }
+
+  Term extended(const LaneInst& inst, const Term& bits) const {
+    const ElementType element = program_.sources[static_cast<size_t>(inst.imm)].element;
     const bool by_sign = is_signed_integer(element) && !is_sub_byte(element);
-    const Term& bits = elements_[source];
     return by_sign ? extend_sign(bits, bits_of(inst.type)) : extend_zero(bits, bits_of(inst.type));
+  }
+
+  /// An entry of the source by a lane; one that is no entry's number is a broken precondition.
+  Term gathered(const LaneInst& inst) {
+    const std::vector<Term>& entries = sources_[static_cast<size_t>(inst.imm)];
+    const Term lane = operand(inst.a, false);
+    const int bits = program_.sources[static_cast<size_t>(inst.imm)].index_bits;
+    const Term index = truncate(lane, bits);
+    result_.broken = result_.broken | not_equal(extend_zero(index, lane.width()), lane);
+    return extended(inst, entry_of(entries, index));
   }
 
   void store(const LaneInst& inst) {
@@ -116,7 +129,7 @@ class Execution {
   }
 
   const jit::LaneProgram& program_;
-  const std::span<const Term> elements_;
+  const SourceElements& sources_;
   Terms& terms_;
   std::vector<Term> values_;
   LaneResult result_;
@@ -124,9 +137,16 @@ class Execution {
 
 }  // namespace
 
+Result<LaneResult> execute(const jit::LaneProgram& program, const SourceElements& sources,
+                           Terms& terms) {
+  return Execution(program, sources, terms).run();
+}
+
 Result<LaneResult> execute(const jit::LaneProgram& program, std::span<const Term> elements,
                            Terms& terms) {
-  return Execution(program, elements, terms).run();
+  SourceElements sources;
+  for (const Term& element : elements) sources.push_back({element});
+  return execute(program, sources, terms);
 }
 
 }  // namespace castor::prove

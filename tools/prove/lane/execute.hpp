@@ -20,8 +20,16 @@ struct LaneResult {
   Term broken;
 };
 
-/// Executes the program on elements given by their bits. Fails (unsupported) where the program has
-/// an instruction that terms have no meaning for.
+/// What a program reads of each source for one element: the element's bits, or all entries where
+/// the source is a table.
+using SourceElements = std::vector<std::vector<Term>>;
+
+/// Executes the program. Fails (unsupported) where it has an instruction that terms have no meaning
+/// for.
+Result<LaneResult> execute(const jit::LaneProgram& program, const SourceElements& sources,
+                           Terms& terms);
+
+/// Executes a program without tables on elements given by their bits.
 Result<LaneResult> execute(const jit::LaneProgram& program, std::span<const Term> elements,
                            Terms& terms);
 

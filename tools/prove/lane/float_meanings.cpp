@@ -96,6 +96,13 @@ Term fixed_up(LaneStep& step, FloatFormat f) {
   return result;
 }
 
+/// A quotient that rounding to an integer reads. Below a quarter it may be any number below: this
+/// is the one that a division gives.
+Term quotient(const LaneStep& step, FloatFormat f) {
+  const Term bare = float_div(f, nearest, step.a, step.b);
+  return if_then_else(is_nan(f, bare), like(bare, 0), bare);
+}
+
 Term remainder(LaneStep& step, FloatFormat f) { return float_remainder(f, step.a, step.b); }
 
 }  // namespace
@@ -109,6 +116,7 @@ Term float_meaning(LaneStep& step) {
     case LaneOp::float_sub: return x86::sub(f, nearest, a, b);
     case LaneOp::float_mul: return x86::mul(f, nearest, a, b);
     case LaneOp::float_div: return x86::div(f, nearest, a, b);
+    case LaneOp::float_quotient: return quotient(step, f);
     case LaneOp::float_sqrt: return x86::sqrt(f, nearest, a);
     case LaneOp::float_sub_product: return x86::fma(f, nearest, a ^ f.sign(), b, step.c);
     case LaneOp::float_min: return x86::min(f, a, b);

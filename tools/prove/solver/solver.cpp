@@ -61,12 +61,16 @@ Steps steps_of(const z3::solver& solver) {
   return 0;
 }
 
+void set_limit(z3::solver& solver, Steps limit) {
+  z3::params parameters(solver.ctx());
+  parameters.set("rlimit", static_cast<unsigned>(std::min<Steps>(limit, ~unsigned{0})));
+  solver.set(parameters);
+}
+
 Answer checked(const Term& truth, Steps limit, Arithmetic arithmetic) {
   z3::context context;
   z3::solver solver = solver_of(context, truth, arithmetic);
-  z3::params parameters(context);
-  parameters.set("rlimit", static_cast<unsigned>(std::min<Steps>(limit, ~unsigned{0})));
-  solver.set(parameters);
+  set_limit(solver, limit);
   Translation translation(context, truth.terms(), arithmetic);
   solver.add((translation(truth) == context.bv_val(1, 1)).simplify());
   const z3::check_result result = solver.check();
@@ -90,6 +94,45 @@ Answer checked(const Term& truth, Steps limit, Arithmetic arithmetic) {
   return answer;
 }
 
+Answer checked_text(const std::string& smt_lib, Steps limit) {
+  z3::context context;
+  z3::solver solver(context);
+  set_limit(solver, limit);
+  solver.from_string(smt_lib.c_str());
+  const z3::check_result result = solver.check();
+  Answer answer{.kind = Answer::Kind::never, .steps = steps_of(solver)};
+  if (result == z3::unknown) {
+    answer.kind = Answer::Kind::unknown;
+    answer.reason = solver.reason_unknown();
+  }
+  if (result != z3::sat) return answer;
+  answer.kind = Answer::Kind::possible;
+  const z3::model model = solver.get_model();
+  for (unsigned i = 0; i < model.num_consts(); ++i) {
+    const z3::func_decl constant = model.get_const_decl(i);
+    const z3::expr value = model.get_const_interp(constant);
+    answer.reason +=
+        fmt::format("{}{} = {}", i == 0 ? "" : ", ", constant.name().str(),
+                    value.is_real() ? value.get_decimal_string(12) : value.to_string());
+  }
+  return answer;
+}
+
+/// The answer of `ask`, with the time that it took; unknown where it throws.
+template <class Ask>
+Answer timed(Ask ask) {
+  const auto start = std::chrono::steady_clock::now();
+  Answer answer;
+  try {
+    answer = ask();
+  } catch (const z3::exception& error) {
+    answer.reason = error.msg();
+  }
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  answer.seconds = time.count();
+  return answer;
+}
+
 }  // namespace
 
 bool may_be_any_function(const Terms& terms, const Node& node) {
@@ -102,22 +145,16 @@ bool may_be_any_function(const Terms& terms, const Node& node) {
 }
 
 Answer can_hold(const Term& truth, Steps limit, Arithmetic arithmetic) {
-  const auto start = std::chrono::steady_clock::now();
+  if (!truth.is_constant()) return timed([&] { return checked(truth, limit, arithmetic); });
   Answer answer;
-  if (truth.is_constant()) {
-    const bool never = truth.value() == 0;
-    answer.kind = never ? Answer::Kind::never : Answer::Kind::possible;
-    answer.inputs.resize(truth.terms().input_count());
-    return answer;
-  }
-  try {
-    answer = checked(truth, limit, arithmetic);
-  } catch (const z3::exception& error) {
-    answer.reason = error.msg();
-  }
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-  answer.seconds = time.count();
+  const bool never = truth.value() == 0;
+  answer.kind = never ? Answer::Kind::never : Answer::Kind::possible;
+  answer.inputs.resize(truth.terms().input_count());
   return answer;
+}
+
+Answer can_hold_text(const std::string& smt_lib, Steps limit) {
+  return timed([&] { return checked_text(smt_lib, limit); });
 }
 
 std::string smt_lib(const Term& truth) {

@@ -43,6 +43,10 @@ bool may_be_any_function(const Terms& terms, const Node& node);
 /// compute(); where that gives 0, the answer is `unknown`.
 Answer can_hold(const Term& truth, Steps limit, Arithmetic arithmetic = Arithmetic::exact);
 
+/// Decides whether the assertions of a text in SMT-LIB 2 can hold together; real and whole numbers
+/// may occur. `inputs` stay empty; of a `possible`, `reason` is the model.
+Answer can_hold_text(const std::string& smt_lib, Steps limit);
+
 /// The query in SMT-LIB 2, for other solvers.
 std::string smt_lib(const Term& truth);
 

@@ -216,6 +216,18 @@ Term max_unsigned(const Term& a, const Term& b) { return if_then_else(less_unsig
 Term min_signed(const Term& a, const Term& b) { return if_then_else(less_signed(a, b), a, b); }
 Term max_signed(const Term& a, const Term& b) { return if_then_else(less_signed(a, b), b, a); }
 
+Term entry_of(std::span<const Term> entries, const Term& index) {
+  std::vector<Term> left(entries.begin(), entries.end());
+  for (int number = 0; left.size() > 1; ++number) {
+    const Term odd = bit(index, number);
+    for (size_t i = 0; i < left.size() / 2; ++i) {
+      left[i] = if_then_else(odd, left[2 * i + 1], left[2 * i]);
+    }
+    left.resize(left.size() / 2);
+  }
+  return left[0];
+}
+
 Term leading_zeros(const Term& a) {
   Term count = like(a, static_cast<Bits>(a.width()));
   for (int i = 0; i < a.width(); ++i) {

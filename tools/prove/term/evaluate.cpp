@@ -127,7 +127,8 @@ Term with_nodes_replaced(const Term& term,
     const Node node = terms.node(id);  // a copy: the Terms grow
     const auto replaced = replacements.find(id);
     if (replaced != replacements.end()) {
-      copies[id] = copies.at(replaced->second);
+      const auto copy = copies.find(replaced->second);
+      copies[id] = copy != copies.end() ? copy->second : Term(&terms, replaced->second);
     } else if (node.op == TermOp::input) {
       copies[id] = Term(&terms, id);
     } else {

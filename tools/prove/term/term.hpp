@@ -197,6 +197,8 @@ Term min_unsigned(const Term& a, const Term& b);
 Term max_unsigned(const Term& a, const Term& b);
 Term min_signed(const Term& a, const Term& b);
 Term max_signed(const Term& a, const Term& b);
+/// entries[index], of 2^(index's width); the choice by the index's top bit is the outermost one.
+Term entry_of(std::span<const Term> entries, const Term& index);
 /// The count of zero bits above the highest one that is set, of a's width.
 Term leading_zeros(const Term& a);
 

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults planted in machine code: bits of constants, immediates, displacements, other instructions
+// and operands in the same bytes.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string_view>
+
+#include "jit/code.hpp"
+#include "jit/listing/decoder.hpp"
+
+namespace castor::test {
+
+using jit::DecodedInstruction;
+using jit::MachineCode;
+
+inline uint8_t& byte_at(MachineCode& code, size_t offset) {
+  return reinterpret_cast<uint8_t&>(code.bytes[offset]);
+}
+
+/// The nth instruction of that mnemonic, from 0, in the code.
+inline DecodedInstruction find(const MachineCode& code, std::string_view mnemonic, int n = 0) {
+  const auto program = jit::decode(code);
+  EXPECT_TRUE(program.ok());
+  for (const DecodedInstruction& decoded : *program) {
+    if (decoded.mnemonic() == mnemonic && n-- == 0) return decoded;
+  }
+  ADD_FAILURE() << "found no " << mnemonic;
+  return {};
+}
+
+/// Encodes a changed instruction in the same bytes.
+inline void encode(MachineCode& code, const DecodedInstruction& decoded,
+                   const std::function<void(ZydisEncoderRequest&)>& change) {
+  ZydisEncoderRequest request;
+  ASSERT_TRUE(ZYAN_SUCCESS(ZydisEncoderDecodedInstructionToEncoderRequest(
+      &decoded.instruction, decoded.operands.data(), decoded.instruction.operand_count_visible,
+      &request)));
+  change(request);
+  std::array<uint8_t, ZYDIS_MAX_INSTRUCTION_LENGTH> bytes;
+  ZyanUSize length = bytes.size();
+  ASSERT_TRUE(ZYAN_SUCCESS(ZydisEncoderEncodeInstruction(&request, bytes.data(), &length)));
+  ASSERT_EQ(length, decoded.instruction.length);
+  for (size_t i = 0; i < length; ++i) byte_at(code, decoded.offset + i) = bytes[i];
+}
+
+/// Changes a code.
+using Fault = std::function<void(MachineCode&)>;
+
+inline Fault pool_bit(size_t offset, int bit = 0) {
+  return [=](MachineCode& code) {
+    byte_at(code, code.pool_begin + offset) ^= static_cast<uint8_t>(1 << bit);
+  };
+}
+inline Fault immediate(std::string_view mnemonic, uint8_t change, int n = 0) {
+  return [=](MachineCode& code) { byte_at(code, find(code, mnemonic, n).end() - 1) ^= change; };
+}
+inline Fault displacement(std::string_view mnemonic, int change, int n = 0) {
+  return [=](MachineCode& code) {
+    const DecodedInstruction decoded = find(code, mnemonic, n);
+    ASSERT_GT(decoded.instruction.raw.disp.size, 0);
+    uint8_t& low = byte_at(code, decoded.offset + decoded.instruction.raw.disp.offset);
+    low = static_cast<uint8_t>(low + change);
+  };
+}
+inline Fault other_mnemonic(std::string_view mnemonic, ZydisMnemonic other, int n = 0) {
+  return [=](MachineCode& code) {
+    encode(code, find(code, mnemonic, n),
+           [&](ZydisEncoderRequest& request) { request.mnemonic = other; });
+  };
+}
+inline Fault swapped_sources(std::string_view mnemonic, int first, int second, int n = 0) {
+  return [=](MachineCode& code) {
+    encode(code, find(code, mnemonic, n), [&](ZydisEncoderRequest& request) {
+      std::swap(request.operands[first], request.operands[second]);
+    });
+  };
+}
+inline Fault other_mask(std::string_view mnemonic, ZydisRegister mask, int n = 0) {
+  return [=](MachineCode& code) {
+    encode(code, find(code, mnemonic, n), [&](ZydisEncoderRequest& request) {
+      for (int i = 0; i < request.operand_count; ++i) {
+        ZydisEncoderOperand& operand = request.operands[i];
+        const bool is_mask = operand.type == ZYDIS_OPERAND_TYPE_REGISTER &&
+                             ZydisRegisterGetClass(operand.reg.value) == ZYDIS_REGCLASS_MASK;
+        if (is_mask) operand.reg.value = mask;
+      }
+      if (mask == ZYDIS_REGISTER_K0) request.evex.zeroing_mask = ZYAN_FALSE;
+    });
+  };
+}
+
+/// A register that is kept for the caller and restored from another's slot.
+inline Fault swapped_pops() {
+  return [](MachineCode& code) {
+    const DecodedInstruction first = find(code, "pop", 0);
+    const DecodedInstruction second = find(code, "pop", 1);
+    ASSERT_EQ(first.instruction.length, second.instruction.length);
+    for (size_t i = 0; i < first.instruction.length; ++i) {
+      std::swap(code.bytes[first.offset + i], code.bytes[second.offset + i]);
+    }
+  };
+}
+
+}  // namespace castor::test
