@@ -28,8 +28,9 @@ LibraryMultiplier multiplier_of(const RequantizeForm& form, const SliceParameter
 
 bool is_embarc_line(const RequantizeForm& form, const SliceParameters& s,
                     const SliceConstants& constants) {
-  const auto [scale, shift] = multiplier_of(form, s);
-  const int count = std::min(shift, 31);
+  const auto multiplier = multiplier_of(form, s);
+  const int64_t scale = multiplier.scale;
+  const int count = std::min(multiplier.shift, 31);
   const int64_t half = count == 0 ? 0 : int64_t{1} << (count - 1);
   const int64_t addend =
       half - int64_t{s.from_zero_point} * scale + int64_t{s.to_zero_point} * (int64_t{1} << count);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/prove/lane/reciprocal_lemmas.hpp"
 
+#include <cmath>
 #include <unordered_map>
 #include <utility>
 #include <vector>
