@@ -358,7 +358,8 @@ Status Machine<D>::divide() {
   const Scalar<D> upper = general_[rdx];
   const bool are_numbers = by->is_constant() && dividend.is_number() && upper.is_constant();
   if (!are_numbers || by->width < 32) return unknown("no meaning on data");
-  const bool is_cut = dividend.word.value != (dividend.word.value & low_bits(by->width));
+  const bool is_cut = dividend.word.value != (dividend.word.value & low_bits(by->width)) ||
+                      (by->width < 64 && dividend.word.slope != 0);
   if (is_cut) return unknown("a dividend of more bits than the divisor");
   if (upper.word.value != 0 || by->word.value == 0) return unknown("the quotient does not fit");
   const auto divisor = static_cast<int64_t>(by->word.value);

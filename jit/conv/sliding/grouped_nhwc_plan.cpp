@@ -176,8 +176,8 @@ NhwcPlace place_at(const GroupedNhwcPlan& plan, int64_t column) {
     const bool is_inside = at >= 0 && at < axis.input;
     if (!is_inside) place.is_inner = 0;
     place.loaded[i] = static_cast<uint16_t>(is_inside ? mask : 0);
-    place.offsets[i] =
-        (std::clamp<int64_t>(at, 0, axis.input - 1) - first) * plan.geometry.channels;
+    place.offsets[i] = (std::clamp<int64_t>(at, 0, std::max<int64_t>(axis.input - 1, 0)) - first) *
+                       plan.geometry.channels;
   }
   for (int i = 0; i < spec.outputs; ++i) {
     const bool is_there = column + i * plan.column_phases < axis.output;
