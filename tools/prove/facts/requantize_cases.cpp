@@ -276,6 +276,24 @@ class SliceCheck {
 
 }  // namespace
 
+void check_programs(const RequantizeMethod& method, const ExpectedLane& expected, FactCheck& check,
+                    const RequantizeTamper& tamper) {
+  for (const RequantizeForm& form : forms_of(method)) {
+    for (const jit::Tier tier : {jit::Tier::avx2, jit::Tier::avx512}) {
+      Terms terms;
+      const Term x = terms.input("x", castor::bits_of(form.from_element()));
+      std::vector<Term> constants;
+      for (const ElementType type : method.constants(form)) {
+        constants.push_back(terms.input("constant", castor::bits_of(type)));
+      }
+      Term broken = terms.truth(false);
+      const Term y = requantized(method, form, tier, x, constants, broken, tamper);
+      check.never_for_any_arithmetic(broken | not_equal(y, expected(form, x, constants)),
+                                     name_of(form) + ": the lane program");
+    }
+  }
+}
+
 FactVerdict check_slices(const RequantizeMethod& method, const FactEffort& effort,
                          const RequantizeTamper& tamper) {
   FactCheck check(effort);

@@ -39,6 +39,14 @@ Term is_wrong_for_slice(const jit::RequantizeMethod& method, const jit::Requanti
                         const jit::SliceParameters& slice, const jit::SliceConstants& constants,
                         const Term& x, const RequantizeTamper& tamper = {});
 
+/// What a lemma takes a form's lane program for: its result for an element and constants as terms.
+using ExpectedLane = std::function<Term(const jit::RequantizeForm& form, const Term& x,
+                                        std::span<const Term> constants)>;
+
+/// That the method's lane programs, on avx2 and avx512, are the operations that lemmas are about.
+void check_programs(const jit::RequantizeMethod& method, const ExpectedLane& expected,
+                    FactCheck& check, const RequantizeTamper& tamper);
+
 /// Draws parameters of slices, those at the edge of what a method admits among them.
 class SliceSource {
  public:

@@ -225,27 +225,6 @@ Term expected_cut(const RequantizeForm& form, const Term& x, std::span<const Ter
   return stored_sum(form, x86::add(f, nearest, clamped_sum(sum, ElementType::i32), constants[3]));
 }
 
-using Expected = Term (*)(const RequantizeForm&, const Term&, std::span<const Term>);
-
-/// That the method's lane programs are the operations that the lemmas are about.
-void check_programs(const jit::RequantizeMethod& method, Expected expected, FactCheck& check,
-                    const RequantizeTamper& tamper) {
-  for (const RequantizeForm& form : forms_of(method)) {
-    for (const jit::Tier tier : {jit::Tier::avx2, jit::Tier::avx512}) {
-      Terms terms;
-      const Term x = terms.input("x", castor::bits_of(form.from_element()));
-      std::vector<Term> constants;
-      for (const ElementType type : method.constants(form)) {
-        constants.push_back(terms.input("constant", castor::bits_of(type)));
-      }
-      Term broken = terms.truth(false);
-      const Term y = requantized(method, form, tier, x, constants, broken, tamper);
-      const Term wrong = broken | not_equal(y, expected(form, x, constants));
-      check.never_for_any_arithmetic(wrong, name_of(form) + ": the lane program");
-    }
-  }
-}
-
 /// q is the magnitude of the exact value; N = 2 b q and the odd multiple of b that is 2 b m are
 /// whole numbers, of which the first is at most 2^49 where the result does not saturate: so they
 /// are equal, or differ by 2^-49 of q. The product is off by two roundings. Magnitudes of negative

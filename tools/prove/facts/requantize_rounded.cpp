@@ -147,33 +147,11 @@ Term expected(const RequantizeForm& form, const Term& x, std::span<const Term> c
   return truncate(max_signed(min_signed(integer, max), ~max), bits);
 }
 
-void check_programs(const jit::RequantizeMethod& method, FactCheck& check,
-                    const RequantizeTamper& tamper) {
-  for (const RequantizeForm& form : forms_of(method)) {
-    for (const jit::Tier tier : {jit::Tier::avx2, jit::Tier::avx512}) {
-      Terms terms;
-      const Term x = terms.input("x", castor::bits_of(form.from_element()));
-      std::vector<Term> constants;
-      for (const ElementType type : method.constants(form)) {
-        constants.push_back(terms.input("constant", castor::bits_of(type)));
-      }
-      Term broken = terms.truth(false);
-      const Term y = requantized(method, form, tier, x, constants, broken, tamper);
-      check.never_for_any_arithmetic(broken | not_equal(y, expected(form, x, constants)),
-                                     name_of(form) + ": the lane program");
-    }
-  }
-}
-
-}  // namespace
-
-namespace {
-
 FactVerdict check_lemmas(const jit::RequantizeMethod& method, const FactEffort& effort,
                          const RequantizeTamper& tamper, std::initializer_list<int> widths,
                          const std::function<std::string(int bits, const Region&)>& lemma) {
   FactCheck check(effort);
-  check_programs(method, check, tamper);
+  check_programs(method, expected, check, tamper);
   check.contradictory(range_lemma(), "the range of sums");
   for (const int bits : widths) {
     for (const Region& region : regions) {

@@ -36,18 +36,38 @@ class DenseCall {
  public:
   DenseCall(const KernelSubject<DenseTile>& kernel, const DenseCounts& counts, ResultProver& prover)
       : tile_(kernel.spec),
-        code_(kernel.code),
         lanes_(kernel.target.vector_bits() / 32),
         counts_(counts),
         prover_(prover) {}
 
-  Status prove() {
+  void lay_out(KernelCall& call) {
+    is_along_pixels() ? lay_out_vectors() : lay_out_origins();
+    lay_out_operands(call);
+    lay_out_results(call);
+    if (!origins_.empty()) {
+      arguments_.places =
+          pointer_to<const jit::TilePlace>(call.add_numbers<jit::TilePlace>("origins", origins_));
+    }
+    if (!stores_.empty()) {
+      arguments_.stores =
+          pointer_to<const jit::ConvStore>(call.add_numbers<jit::ConvStore>("stores", stores_));
+    }
+    arguments_.tiles = counts_.tiles;
+  }
+
+  const jit::DenseArguments& arguments() const { return arguments_; }
+
+  Status compare(KernelCall& call) {
     ++prover_.proof().calls;
-    const auto arguments = [this](KernelCall& call) {
-      lay_out(call);
-      return arguments_;
-    };
-    return prove_call(code_, arguments, [&](KernelCall& call) { return compare(call); });
+    for (const Pixel& pixel : pixels_) {
+      for (int64_t channel = 0; channel < channels(); ++channel) {
+        if (Status status = compare_result(call, pixel, channel); !status) return status;
+      }
+    }
+    if (takes_input() && !tile_.reads_input_once) {
+      if (Status status = compare_packed(call); !status) return status;
+    }
+    return {};
   }
 
  private:
@@ -74,21 +94,6 @@ class DenseCall {
     return tile_.has_tiles() ? step_bytes() * counts_.k_steps : tile_.pixel_step;
   }
   int64_t row_step() const { return tile_.row_step; }
-
-  void lay_out(KernelCall& call) {
-    is_along_pixels() ? lay_out_vectors() : lay_out_origins();
-    lay_out_operands(call);
-    lay_out_results(call);
-    if (!origins_.empty()) {
-      arguments_.places =
-          pointer_to<const jit::TilePlace>(call.add_numbers<jit::TilePlace>("origins", origins_));
-    }
-    if (!stores_.empty()) {
-      arguments_.stores =
-          pointer_to<const jit::ConvStore>(call.add_numbers<jit::ConvStore>("stores", stores_));
-    }
-    arguments_.tiles = counts_.tiles;
-  }
 
   /// Vectors of pixels, of which the last one, or with compression each, has lanes that are not
   /// stored.
@@ -212,18 +217,6 @@ class DenseCall {
 
   // ---- what must be stored
 
-  Status compare(KernelCall& call) {
-    for (const Pixel& pixel : pixels_) {
-      for (int64_t channel = 0; channel < channels(); ++channel) {
-        if (Status status = compare_result(call, pixel, channel); !status) return status;
-      }
-    }
-    if (takes_input() && !tile_.reads_input_once) {
-      if (Status status = compare_packed(call); !status) return status;
-    }
-    return {};
-  }
-
   Status compare_result(KernelCall& call, const Pixel& pixel, int64_t channel) {
     const Term sum = sum_of(pixel, channel);
     const bool is_pixel = has_rows_of_channels();
@@ -329,7 +322,6 @@ class DenseCall {
   }
 
   const DenseTile& tile_;
-  const jit::MachineCode& code_;
   const int lanes_;
   const DenseCounts counts_;
   ResultProver& prover_;
@@ -366,7 +358,8 @@ std::vector<DenseCounts> counts_of(const DenseTile& tile) {
 Result<ConvProof> prove_kernel(const KernelSubject<DenseTile>& kernel, const Decide& decide) {
   ResultProver prover(kernel.epilogue, decide);
   for (const DenseCounts& counts : counts_of(kernel.spec)) {
-    if (Status status = DenseCall(kernel, counts, prover).prove(); !status) return status.error();
+    Status status = prove_call(kernel.code, DenseCall(kernel, counts, prover));
+    if (!status) return status.error();
   }
   return prover.proof();
 }

@@ -19,39 +19,6 @@ class DepthwiseCall : SlidingCall<DepthwiseSpec> {
   DepthwiseCall(const KernelSubject<DepthwiseSpec>& kernel, ResultProver& prover)
       : SlidingCall(kernel, prover) {}
 
-  Status prove() {
-    ++prover_.proof().calls;
-    const auto arguments = [this](KernelCall& call) {
-      lay_out(call);
-      return arguments_;
-    };
-    return prove_call(code_, arguments, [&](KernelCall& call) { return compare(call); });
-  }
-
- private:
-  static constexpr int channels = 2;
-  static constexpr int lanes = 16;
-  static constexpr int positions = 3;      ///< in a row; the last one has an entry of its own
-  static constexpr int last_outputs = 11;  ///< that are stored there
-  static constexpr int pad = 1;            ///< columns before the image
-  static constexpr int row_outputs = (positions - 1) * lanes + last_outputs;
-
-  bool has_vbmi() const { return target_.supports(jit::Feature::avx512_vbmi); }
-  int64_t row_bytes() const { return (positions - 1) * lanes + spec_.source_bytes; }
-  int64_t channel_rows() const {
-    int64_t rows = 0;
-    for (const jit::RowRange& range : spec_.ranges) rows += spec_.input_rows(range);
-    return rows;
-  }
-  int64_t output_rows() const {
-    int64_t rows = 0;
-    for (const jit::RowRange& range : spec_.ranges) rows += range.outputs;
-    return rows;
-  }
-  int64_t plane_outputs() const { return output_rows() * row_outputs; }
-  /// Bytes of an output, or, with an epilogue, elements.
-  int64_t output_unit() const { return prover_.epilogue() != nullptr ? 1 : 4; }
-
   void lay_out(KernelCall& call) {
     x_ = call.add_inputs("x", channels * channel_rows() * row_bytes(), 8);
     panel_ = call.add_inputs(
@@ -80,6 +47,50 @@ class DepthwiseCall : SlidingCall<DepthwiseSpec> {
                   .padding = padding_byte * uint64_t{0x0101010101010101}};
     lay_out_results(call);
   }
+
+  const jit::DepthwiseArguments& arguments() const { return arguments_; }
+
+  Status compare(KernelCall& call) {
+    ++prover_.proof().calls;
+    for (int channel = 0; channel < channels; ++channel) {
+      for (size_t range = 0; range < ranges_.size(); ++range) {
+        for (int position = 0; position < positions; ++position) {
+          const int stored = position + 1 == positions ? last_outputs : lanes;
+          for (int output = 0; output < spec_.ranges[range].outputs; ++output) {
+            for (int lane = 0; lane < stored; ++lane) {
+              Status status = compare_result(call, channel, range, position, output, lane);
+              if (!status) return status;
+            }
+          }
+        }
+      }
+    }
+    return {};
+  }
+
+ private:
+  static constexpr int channels = 2;
+  static constexpr int lanes = 16;
+  static constexpr int positions = 3;      ///< in a row; the last one has an entry of its own
+  static constexpr int last_outputs = 11;  ///< that are stored there
+  static constexpr int pad = 1;            ///< columns before the image
+  static constexpr int row_outputs = (positions - 1) * lanes + last_outputs;
+
+  bool has_vbmi() const { return target_.supports(jit::Feature::avx512_vbmi); }
+  int64_t row_bytes() const { return (positions - 1) * lanes + spec_.source_bytes; }
+  int64_t channel_rows() const {
+    int64_t rows = 0;
+    for (const jit::RowRange& range : spec_.ranges) rows += spec_.input_rows(range);
+    return rows;
+  }
+  int64_t output_rows() const {
+    int64_t rows = 0;
+    for (const jit::RowRange& range : spec_.ranges) rows += range.outputs;
+    return rows;
+  }
+  int64_t plane_outputs() const { return output_rows() * row_outputs; }
+  /// Bytes of an output, or, with an epilogue, elements.
+  int64_t output_unit() const { return prover_.epilogue() != nullptr ? 1 : 4; }
 
   void lay_out_results(KernelCall& call) {
     if (prover_.epilogue() != nullptr) {
@@ -157,23 +168,6 @@ class DepthwiseCall : SlidingCall<DepthwiseSpec> {
       output_row += range.outputs;
     }
     if (rows_loaded_.empty()) rows_loaded_.push_back(0);
-  }
-
-  Status compare(KernelCall& call) {
-    for (int channel = 0; channel < channels; ++channel) {
-      for (size_t range = 0; range < ranges_.size(); ++range) {
-        for (int position = 0; position < positions; ++position) {
-          const int stored = position + 1 == positions ? last_outputs : lanes;
-          for (int output = 0; output < spec_.ranges[range].outputs; ++output) {
-            for (int lane = 0; lane < stored; ++lane) {
-              Status status = compare_result(call, channel, range, position, output, lane);
-              if (!status) return status;
-            }
-          }
-        }
-      }
-    }
-    return {};
   }
 
   Status compare_result(KernelCall& call, int channel, size_t range, int position, int output,
@@ -259,7 +253,8 @@ class DepthwiseCall : SlidingCall<DepthwiseSpec> {
 
 Result<ConvProof> prove_kernel(const KernelSubject<DepthwiseSpec>& kernel, const Decide& decide) {
   ResultProver prover(kernel.epilogue, decide);
-  if (Status status = DepthwiseCall(kernel, prover).prove(); !status) return status.error();
+  Status status = prove_call(kernel.code, DepthwiseCall(kernel, prover));
+  if (!status) return status.error();
   return prover.proof();
 }
 

@@ -112,12 +112,7 @@ Term ResultProver::renamed(const Term& stored, const Term& accumulator,
     if (k == epilogue_->source) continue;
     replacements[operands.input_at(k, row, element).node().detail] = inputs_[k];
   }
-  for (const uint32_t id : reachable_nodes(std::span(&of_sum, 1))) {
-    const Node& node = from.node(id);
-    if (node.op != TermOp::input || replacements[node.detail]) continue;
-    replacements[node.detail] = terms_.input("another element", node.width);
-  }
-  return substitute(of_sum, replacements, terms_);
+  return of_own_elements(of_sum, replacements, terms_, others_, Neighbours::kept);
 }
 
 Status ResultProver::decide(const Term& found, size_t sink, std::string_view where) {

@@ -8,6 +8,7 @@
 
 #include "tools/prove/kernel/conv_proof.hpp"
 #include "tools/prove/kernel/kernel_call.hpp"
+#include "tools/prove/kernel/own_element.hpp"
 #include "tools/prove/lane/execute.hpp"
 #include "tools/prove/term/polynomial.hpp"
 
@@ -77,6 +78,7 @@ class ResultProver {
   const Decide decide_;
   Terms terms_;               ///< for one element, the same for all
   std::vector<Term> inputs_;  ///< by operand of the program
+  OtherInputs others_;
   std::optional<LaneResult> expected_;
   std::set<std::pair<size_t, uint32_t>> decided_;  ///< sinks with terms that they may store
   ConvProof proof_;

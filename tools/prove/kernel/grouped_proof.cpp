@@ -22,13 +22,57 @@ class GroupedCall : SlidingCall<GroupedNhwcSpec> {
         range_(spec_.ranges[static_cast<size_t>(range)]),
         lanes_(target_.vector_bits() / 32) {}
 
-  Status prove() {
+  void lay_out(KernelCall& call) {
+    x_ = call.add_inputs("x", inner_rows() * row_bytes(), 8);
+    start_ = call.add_inputs("start", channels(), 32);
+    lay_out_panels(call);
+    fill_positions();
+    fill_vectors();
+    const uint64_t positions = call.add_numbers<jit::NhwcPlace>("the positions", positions_);
+    const uint64_t vectors = call.add_numbers<jit::NhwcVector>("the vectors", vectors_);
+    std::array<uint8_t, GroupedNhwcSpec::pixel_bytes> padding;
+    padding.fill(padding_byte);
+    const bool has_epilogue = prover_.epilogue() != nullptr;
+    const int64_t pixel = has_epilogue ? 1 : 4 * channels();
+    arguments_ = {
+        .range = number_,
+        .input = pointer_to<const std::byte>(x_.address -
+                                             static_cast<uint64_t>(range_.above * row_bytes())),
+        .pixel_step = pixel_step(),
+        .row_step = row_bytes(),
+        .output_pixel_step = pixel,
+        .output_step = 2 * pixel,
+        .output_row_step = 2 * row_outputs() * pixel,
+        .prefetched = 256,
+        .places = pointer_to<const jit::NhwcPlace>(positions),
+        .places_end = pointer_to<const jit::NhwcPlace>(positions +
+                                                       sizeof(jit::NhwcPlace) * positions_.size()),
+        .weights = pointer_to<const int32_t>(panel_.address),
+        .start = pointer_to<const int32_t>(start_.address),
+        .vectors = pointer_to<const jit::NhwcVector>(vectors),
+        .vectors_end =
+            pointer_to<const jit::NhwcVector>(vectors + sizeof(jit::NhwcVector) * vectors_.size()),
+        .padding = pointer_to<const std::byte>(call.add_numbers<uint8_t>("the padding", padding))};
+    if (has_epilogue) {
+      operands_.emplace(call, *prover_.epilogue(), ResultShape{results(), channels(), 0});
+      arguments_.epilogue = pointer_to<const jit::EpilogueOperand>(operands_->table());
+      return;
+    }
+    output_ = call.add_inputs("the output", results() * channels(), 32, true);
+    arguments_.output = static_cast<int64_t>(output_.address);
+  }
+
+  const jit::GroupedNhwcArguments& arguments() const { return arguments_; }
+
+  Status compare(KernelCall& call) {
     ++prover_.proof().calls;
-    const auto arguments = [this](KernelCall& call) {
-      lay_out(call);
-      return arguments_;
-    };
-    return prove_call(code_, arguments, [&](KernelCall& call) { return compare(call); });
+    for (int vector = 0; vector < vector_count; ++vector) {
+      for (int lane = 0; lane < lanes_; ++lane) {
+        if ((new_lanes(vector) >> lane & 1) == 0) continue;
+        if (Status status = compare_channel(call, vector, lane); !status) return status;
+      }
+    }
+    return {};
   }
 
  private:
@@ -68,8 +112,12 @@ class GroupedCall : SlidingCall<GroupedNhwcSpec> {
   }
   int pixel_bytes() const { return first_input(vector_count - 1) + read_bytes(); }
   int input_rows() const { return spec_.input_rows(range_); }
-  int64_t row_bytes() const { return int64_t{row_pixels()} * pixel_bytes(); }
-  int64_t results() const { return int64_t{range_.outputs} * row_outputs(); }
+  /// Those that are in memory: others are outside of the image.
+  int inner_rows() const { return input_rows() - range_.above - range_.below; }
+  /// Columns are two apart, as with two phases; the pixels between are not the call's.
+  int pixel_step() const { return 2 * pixel_bytes(); }
+  int64_t row_bytes() const { return int64_t{row_pixels()} * pixel_step(); }
+  int64_t results() const { return int64_t{2} * range_.outputs * row_outputs(); }
 
   bool is_in_image(int position, int pixel) const {
     const int at = first_pixel(position) + pixel;
@@ -79,54 +127,15 @@ class GroupedCall : SlidingCall<GroupedNhwcSpec> {
     return position * spec_.outputs + output < row_outputs();
   }
 
-  void lay_out(KernelCall& call) {
-    x_ = call.add_inputs("x", input_rows() * row_bytes(), 8);
-    start_ = call.add_inputs("start", channels(), 32);
-    lay_out_panels(call);
-    fill_positions();
-    fill_vectors();
-    const uint64_t positions = call.add_numbers<jit::NhwcPlace>("the positions", positions_);
-    const uint64_t vectors = call.add_numbers<jit::NhwcVector>("the vectors", vectors_);
-    std::array<uint8_t, GroupedNhwcSpec::pixel_bytes> padding;
-    padding.fill(padding_byte);
-    const bool has_epilogue = prover_.epilogue() != nullptr;
-    const int64_t pixel = has_epilogue ? 1 : 4 * channels();
-    arguments_ = {
-        .range = number_,
-        .input = pointer_to<const std::byte>(x_.address),
-        .pixel_step = pixel_bytes(),
-        .row_step = row_bytes(),
-        .output_pixel_step = pixel,
-        .output_step = pixel,
-        .output_row_step = row_outputs() * pixel,
-        .prefetched = 256,
-        .places = pointer_to<const jit::NhwcPlace>(positions),
-        .places_end = pointer_to<const jit::NhwcPlace>(positions +
-                                                       sizeof(jit::NhwcPlace) * positions_.size()),
-        .weights = pointer_to<const int32_t>(panel_.address),
-        .start = pointer_to<const int32_t>(start_.address),
-        .vectors = pointer_to<const jit::NhwcVector>(vectors),
-        .vectors_end =
-            pointer_to<const jit::NhwcVector>(vectors + sizeof(jit::NhwcVector) * vectors_.size()),
-        .padding = pointer_to<const std::byte>(call.add_numbers<uint8_t>("the padding", padding))};
-    if (has_epilogue) {
-      operands_.emplace(call, *prover_.epilogue(), ResultShape{results(), channels(), 0});
-      arguments_.epilogue = pointer_to<const jit::EpilogueOperand>(operands_->table());
-      return;
-    }
-    output_ = call.add_inputs("the output", results() * channels(), 32, true);
-    arguments_.output = static_cast<int64_t>(output_.address);
-  }
-
   void fill_positions() {
     for (int position = 0; position < position_count; ++position) {
       jit::NhwcPlace& at = positions_.emplace_back();
-      at.input = int64_t{first_pixel(position)} * pixel_bytes();
-      at.output = int64_t{position} * spec_.outputs;
+      at.input = int64_t{first_pixel(position)} * pixel_step();
+      at.output = int64_t{2} * position * spec_.outputs;
       at.is_inner = 1;
       for (int pixel = 0; pixel < spec_.pixels(); ++pixel) {
         const int inside = std::clamp(first_pixel(position) + pixel, 0, row_pixels() - 1);
-        at.offsets[pixel] = int64_t{inside - first_pixel(position)} * pixel_bytes();
+        at.offsets[pixel] = int64_t{inside - first_pixel(position)} * pixel_step();
         if (is_in_image(position, pixel)) {
           at.loaded[pixel] = loaded_mask(pixel);
         } else {
@@ -221,16 +230,6 @@ class GroupedCall : SlidingCall<GroupedNhwcSpec> {
 
   // ---- what must be stored
 
-  Status compare(KernelCall& call) {
-    for (int vector = 0; vector < vector_count; ++vector) {
-      for (int lane = 0; lane < lanes_; ++lane) {
-        if ((new_lanes(vector) >> lane & 1) == 0) continue;
-        if (Status status = compare_channel(call, vector, lane); !status) return status;
-      }
-    }
-    return {};
-  }
-
   Status compare_channel(KernelCall& call, int vector, int lane) {
     for (int position = 0; position < position_count; ++position) {
       for (int output = 0; output < spec_.outputs; ++output) {
@@ -246,7 +245,7 @@ class GroupedCall : SlidingCall<GroupedNhwcSpec> {
 
   Status compare_result(KernelCall& call, int vector, int lane, int position, int output, int row) {
     const Term sum = sum_of(call.terms(), vector, lane, position, output, row);
-    const int64_t pixel = row * row_outputs() + position * spec_.outputs + output;
+    const int64_t pixel = 2 * (row * row_outputs() + position * spec_.outputs + output);
     const int64_t channel = first_channel(vector) + lane;
     if (operands_) return prover_.compare_results(call, *operands_, pixel, channel, sum);
     const int64_t number = pixel * channels() + channel;
@@ -293,9 +292,9 @@ class GroupedCall : SlidingCall<GroupedNhwcSpec> {
     }
     const bool is_outside = input_row < range_.above || input_row >= input_rows() - range_.below;
     if (is_outside || !is_in_image(position, pixel)) return padding(terms);
-    const int64_t at = input_row * row_bytes() +
-                       int64_t{first_pixel(position) + pixel} * pixel_bytes() +
-                       first_input(vector) + byte;
+    const int64_t at = (input_row - range_.above) * row_bytes() +
+                       int64_t{first_pixel(position) + pixel} * pixel_step() + first_input(vector) +
+                       byte;
     return signed_as_multiplied(x_.elements[static_cast<size_t>(at)]);
   }
 
@@ -314,7 +313,7 @@ class GroupedCall : SlidingCall<GroupedNhwcSpec> {
 Result<ConvProof> prove_kernel(const KernelSubject<GroupedNhwcSpec>& kernel, const Decide& decide) {
   ResultProver prover(kernel.epilogue, decide);
   for (size_t range = 0; range < kernel.spec.ranges.size(); ++range) {
-    Status status = GroupedCall(kernel, static_cast<int>(range), prover).prove();
+    Status status = prove_call(kernel.code, GroupedCall(kernel, static_cast<int>(range), prover));
     if (!status) return status.error();
   }
   return prover.proof();

@@ -81,16 +81,17 @@ class KernelCall {
   std::vector<std::vector<bool>> expected_;  ///< by the call's region, then by byte
 };
 
-/// A call with terms of its own: `lay_out` adds the operands and returns the arguments, `compare`
-/// says whether what was stored is right.
-template <class LayOut, class Compare>
-Status prove_call(const jit::MachineCode& code, const LayOut& lay_out, const Compare& compare) {
+/// Proves one call, with terms of its own: `of.lay_out(call)` adds the operands, `of.arguments()`
+/// are the code's, and `of.compare(call)` says whether what was stored is right.
+template <class Call>
+Status prove_call(const jit::MachineCode& code, Call&& of) {
   Terms terms;
   Symbols symbols(terms);
   auto call = KernelCall::create(code, symbols);
   if (!call) return call.error();
-  if (Status status = call->run(lay_out(*call)); !status) return status;
-  if (Status status = compare(*call); !status) return status;
+  of.lay_out(*call);
+  if (Status status = call->run(of.arguments()); !status) return status;
+  if (Status status = of.compare(*call); !status) return status;
   return call->check_nothing_else();
 }
 

@@ -36,31 +36,9 @@ struct InputCounts {
 /// One call of a packer of input.
 class InputCall {
  public:
-  InputCall(const KernelSubject<jit::PackInput>& kernel, const InputCounts& counts, uint32_t flips)
-      : spec_(kernel.spec), code_(kernel.code), counts_(counts), flips_(flips) {}
-
-  Status prove(ConvProof& proof) {
-    ++proof.calls;
-    const auto arguments = [this](KernelCall& call) {
-      lay_out(call);
-      return arguments_;
-    };
-    return prove_call(code_, arguments, [&](KernelCall& call) { return compare(call, proof); });
-  }
-
- private:
-  bool is_im2col() const { return spec_.layout == jit::PackedLayout::im2col; }
-  int planes() const { return is_im2col() ? spec_.k_groups() : counts_.k_groups; }
-  /// Channels of the input, or with im2col the rows that the filter's rows meet.
-  int channels() const {
-    if (is_im2col()) return spec_.filter_rows;
-    return spec_.layout == jit::PackedLayout::nchw4c ? elements * counts_.k_groups
-                                                     : counts_.k_groups;
-  }
-  int64_t row_bytes() const { return row_bytes_; }
-  int64_t channel_bytes() const { return counts_.rows * row_bytes_; }
-  int64_t row_step() const { return int64_t{4} * lanes * counts_.vectors; }
-  int64_t plane_step() const { return counts_.rows * row_step() + 64; }
+  InputCall(const KernelSubject<jit::PackInput>& kernel, const InputCounts& counts, uint32_t flips,
+            ConvProof& proof)
+      : spec_(kernel.spec), counts_(counts), flips_(flips), proof_(proof) {}
 
   void lay_out(KernelCall& call) {
     const int64_t taken =
@@ -95,6 +73,37 @@ class InputCall {
         pointer_to<const std::byte* const>(call.add_numbers<uint64_t>("the filter's rows", rows));
   }
 
+  const jit::PackInputArguments& arguments() const { return arguments_; }
+
+  Status compare(KernelCall& call) {
+    ++proof_.calls;
+    const int stored = lanes * counts_.vectors - counts_.left_out;
+    for (int plane = 0; plane < planes(); ++plane) {
+      for (int row = 0; row < counts_.rows; ++row) {
+        for (int lane = 0; lane < stored; ++lane) {
+          for (int i = 0; i < elements; ++i) {
+            if (Status status = compare_byte(call, plane, row, lane, i); !status) return status;
+            ++proof_.elements;
+          }
+        }
+      }
+    }
+    return {};
+  }
+
+ private:
+  bool is_im2col() const { return spec_.layout == jit::PackedLayout::im2col; }
+  int planes() const { return is_im2col() ? spec_.k_groups() : counts_.k_groups; }
+  /// Channels of the input, or with im2col the rows that the filter's rows meet.
+  int channels() const {
+    if (is_im2col()) return spec_.filter_rows;
+    return spec_.layout == jit::PackedLayout::nchw4c ? elements * counts_.k_groups
+                                                     : counts_.k_groups;
+  }
+  int64_t channel_bytes() const { return counts_.rows * row_bytes_; }
+  int64_t row_step() const { return int64_t{4} * lanes * counts_.vectors; }
+  int64_t plane_step() const { return counts_.rows * row_step() + 64; }
+
   /// The first of several rows of a filter, which is above the image.
   bool is_padding(int filter_row) const {
     return is_im2col() && counts_.first_column < 0 && spec_.filter_rows > 1 && filter_row == 0;
@@ -126,21 +135,6 @@ class InputCall {
       vector.lanes = jit::first_bits(stored);
       vectors_.push_back(vector);
     }
-  }
-
-  Status compare(KernelCall& call, ConvProof& proof) {
-    const int stored = lanes * counts_.vectors - counts_.left_out;
-    for (int plane = 0; plane < planes(); ++plane) {
-      for (int row = 0; row < counts_.rows; ++row) {
-        for (int lane = 0; lane < stored; ++lane) {
-          for (int i = 0; i < elements; ++i) {
-            if (Status status = compare_byte(call, plane, row, lane, i); !status) return status;
-            ++proof.elements;
-          }
-        }
-      }
-    }
-    return {};
   }
 
   Status compare_byte(KernelCall& call, int plane, int row, int lane, int i) {
@@ -178,9 +172,9 @@ class InputCall {
   static constexpr uint32_t padding = 0x2525'2525;
 
   const jit::PackInput& spec_;
-  const jit::MachineCode& code_;
   const InputCounts counts_;
   const uint32_t flips_;
+  ConvProof& proof_;
   int64_t row_bytes_ = 0;
   CallOperand x_;
   uint64_t planes_ = 0;
@@ -200,20 +194,9 @@ struct WeightCounts {
 class WeightCall {
  public:
   WeightCall(const KernelSubject<jit::PackWeights>& kernel, const WeightCounts& counts,
-             uint32_t flips)
-      : unit_(kernel.spec), code_(kernel.code), counts_(counts), flips_(flips) {}
+             uint32_t flips, ConvProof& proof)
+      : unit_(kernel.spec), counts_(counts), flips_(flips), proof_(proof) {}
 
-  Status prove(ConvProof& proof) {
-    ++proof.calls;
-    const auto lay_out_and_arguments = [this](KernelCall& call) {
-      lay_out(call);
-      return arguments();
-    };
-    return prove_call(code_, lay_out_and_arguments,
-                      [&](KernelCall& call) { return compare(call, proof); });
-  }
-
- private:
   void lay_out(KernelCall& call) {
     w_ = call.add_inputs(
         "w", int64_t{lanes - 1} * channel_step() + (counts_.units - 1) * unit_step() + unit_bytes(),
@@ -226,15 +209,6 @@ class WeightCall {
                                   (counts_.units - 1) * skip() - (step() - 4 * count));
     to_ = packed - static_cast<uint64_t>(4 * first);
   }
-
-  int64_t channel_step() const { return counts_.units * unit_step() + 64; }
-  int64_t input_step() const { return unit_.is_one_vector() ? unit_.input_step : 16; }
-  int64_t unit_step() const { return unit_.is_one_vector() ? 7 : unit_.positions; }
-  int64_t unit_bytes() const {
-    return unit_.bytes_read() + (unit_.is_one_vector() ? 0 : (elements - 1) * input_step());
-  }
-  int64_t step() const { return 4 * lanes + 8; }
-  int64_t skip() const { return 24; }
 
   jit::PackWeightsArguments arguments() const {
     return {.source = pointer_to<const std::byte>(w_.address),
@@ -250,14 +224,8 @@ class WeightCall {
             .flips = flips_};
   }
 
-  Term weight(int channel, int unit, int slot, int i) const {
-    const int input = slot / unit_.positions * elements + i;
-    const int64_t at = channel * channel_step() + unit * unit_step() + input * input_step() +
-                       slot % unit_.positions;
-    return w_.elements[static_cast<size_t>(at)] ^ (flips_ >> (8 * i) & 0xff);
-  }
-
-  Status compare(KernelCall& call, ConvProof& proof) {
+  Status compare(KernelCall& call) {
+    ++proof_.calls;
     for (int channel = 0; channel < lanes; ++channel) {
       Term sum = sums_.elements[static_cast<size_t>(channel)];
       for (int unit = 0; unit < counts_.units; ++unit) {
@@ -273,7 +241,7 @@ class WeightCall {
               return wrong(
                   fmt::format("byte {} of slot {} of unit {}, channel {}", i, slot, unit, channel));
             }
-            ++proof.elements;
+            ++proof_.elements;
           }
         }
       }
@@ -281,15 +249,32 @@ class WeightCall {
       if (!found || polynomial_of(found) != polynomial_of(sum)) {
         return wrong(fmt::format("the sum of channel {}", channel));
       }
-      ++proof.elements;
+      ++proof_.elements;
     }
     return {};
   }
 
+ private:
+  int64_t channel_step() const { return counts_.units * unit_step() + 64; }
+  int64_t input_step() const { return unit_.is_one_vector() ? unit_.input_step : 16; }
+  int64_t unit_step() const { return unit_.is_one_vector() ? 7 : unit_.positions; }
+  int64_t unit_bytes() const {
+    return unit_.bytes_read() + (unit_.is_one_vector() ? 0 : (elements - 1) * input_step());
+  }
+  int64_t step() const { return 4 * lanes + 8; }
+  int64_t skip() const { return 24; }
+
+  Term weight(int channel, int unit, int slot, int i) const {
+    const int input = slot / unit_.positions * elements + i;
+    const int64_t at = channel * channel_step() + unit * unit_step() + input * input_step() +
+                       slot % unit_.positions;
+    return w_.elements[static_cast<size_t>(at)] ^ (flips_ >> (8 * i) & 0xff);
+  }
+
   const jit::PackWeights& unit_;
-  const jit::MachineCode& code_;
   const WeightCounts counts_;
   const uint32_t flips_;
+  ConvProof& proof_;
   CallOperand w_;
   CallOperand sums_;
   uint64_t to_ = 0;
@@ -312,7 +297,8 @@ Result<ConvProof> prove_kernel(const KernelSubject<jit::PackInput>& kernel, cons
   ConvProof proof;
   for (const InputCounts& counts : calls) {
     for (const uint32_t flips : {uint32_t{0}, sign_flips}) {
-      if (Status status = InputCall(kernel, counts, flips).prove(proof); !status) {
+      if (Status status = prove_call(kernel.code, InputCall(kernel, counts, flips, proof));
+          !status) {
         return status.error();
       }
     }
@@ -325,7 +311,8 @@ Result<ConvProof> prove_kernel(const KernelSubject<jit::PackWeights>& kernel, co
   ConvProof proof;
   for (const WeightCounts& counts : calls) {
     for (const uint32_t flips : {uint32_t{0}, sign_flips}) {
-      if (Status status = WeightCall(kernel, counts, flips).prove(proof); !status) {
+      if (Status status = prove_call(kernel.code, WeightCall(kernel, counts, flips, proof));
+          !status) {
         return status.error();
       }
     }

@@ -18,7 +18,7 @@ template <class Spec>
 class SlidingCall {
  protected:
   SlidingCall(const KernelSubject<Spec>& kernel, ResultProver& prover)
-      : spec_(kernel.spec), target_(kernel.target), code_(kernel.code), prover_(prover) {}
+      : spec_(kernel.spec), target_(kernel.target), prover_(prover) {}
 
   Term padding(Terms& terms) const { return signed_as_multiplied(terms.constant(8, padding_byte)); }
   Term signed_as_multiplied(const Term& x) const { return spec_.flips_input ? x ^ 0x80 : x; }
@@ -48,7 +48,6 @@ class SlidingCall {
 
   const Spec& spec_;
   const jit::Target target_;
-  const jit::MachineCode& code_;
   ResultProver& prover_;
 };
 
