@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "jit/memory/system_memory.hpp"
 #include "jit/target.hpp"
 
 namespace castor::jit {
@@ -16,6 +17,12 @@ struct Emulation {
   FeatureSet features;     ///< whose instructions it carries out where the CPU lacks them
   FeatureSet not_of_host;  ///< those that the CPU is not to carry out in any case
   ArchPrctl arch_prctl;    ///< what Linux would say about tile data, where tiles are emulated
+  /// Those whose instructions raise SIGILL one by one. Where a tier lacks others, the functions of
+  /// a runtime of that tier are carried out as a whole.
+  FeatureSet one_by_one = {};
+  /// The calls that map the code of such a runtime, given the ordinary ones: calls of a function
+  /// then raise SIGSEGV. Null: no function is carried out as a whole.
+  SystemCalls (*calls_for_functions)(const SystemCalls& system) = nullptr;
 };
 
 /// The features that the host lacks count as its own. Tiers with them run where they are asked for,
@@ -25,5 +32,8 @@ CASTOR_API bool emulate(const Emulation& emulation);
 
 /// What answers in place of Linux; null: Linux does.
 ArchPrctl emulated_arch_prctl();
+
+/// The calls that map a runtime's code for that tier.
+SystemCalls system_calls_for(Tier tier, const SystemCalls& system);
 
 }  // namespace castor::jit

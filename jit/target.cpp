@@ -223,6 +223,13 @@ ArchPrctl emulated_arch_prctl() {
   return is_emulated ? emulation->arch_prctl : nullptr;
 }
 
+SystemCalls system_calls_for(Tier tier, const SystemCalls& system) {
+  const Emulation* emulation = emulation_of_program.load();
+  if (emulation == nullptr || emulation->calls_for_functions == nullptr) return system;
+  const FeatureSet missing = info(tier).features - host().features;
+  return emulation->one_by_one.contains(missing) ? system : emulation->calls_for_functions(system);
+}
+
 Result<Target> choose_target(const TargetRequest& request, const Host& machine) {
   return guarded([&]() -> Result<Target> {
     const Result<Tier> tier = choose_tier(request, machine);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/support/enumeration.hpp"
+#include "jit/emulated_features.hpp"
 #include "jit/tile_permission.hpp"
 #include "runtime/check/check_views.hpp"
 #include "runtime/observe/observer.hpp"
@@ -66,8 +67,9 @@ Result<std::shared_ptr<detail::RuntimeState>> detail::make_runtime(const Runtime
   state->target = *target;
   state->target->frame_pointers = options.frame_pointers;
   if (!asks_for_a_tier(options)) state->lower_tier_because = jit::best_tier_lower_because();
+  const jit::SystemCalls of_tier = jit::system_calls_for(target->tier, system);
   state->store =
-      std::make_shared<CodeStore>(system_calls_for(options.observe, system), cache_bytes / 2,
+      std::make_shared<CodeStore>(system_calls_for(options.observe, of_tier), cache_bytes / 2,
                                   state->observer, options.code_bytes_limit);
   // Kernels may outlive the runtime, and the store with them.
   state->store->cache.set_make_room([table = std::weak_ptr(state->table)] {

@@ -37,11 +37,29 @@ std::map<std::string, std::string> topic_filters() {
 
 bool is_long(std::string_view argument) { return argument == "--long"; }
 
+/// An environment variable that names a tier: all code of a Runtime for tiers above it is emulated,
+/// as if the CPU had no other.
+constexpr const char* emulate_above = "CASTOR_EMULATE_ABOVE";
+
 /// An environment variable: tiles are emulated although the CPU has them.
 constexpr const char* emulate_tiles = "CASTOR_EMULATE_TILES";
 constexpr int skipped = 77;  // as tests/CMakeLists.txt has it
 
 bool leaves_tiles_of_cpu_alone() { return std::getenv(emulate_tiles) != nullptr; }
+
+/// The tiers that this machine lacks are tested too.
+void install_emulator() {
+  using castor::jit::Feature;
+  using castor::jit::FeatureSet;
+  const char* const named = std::getenv(emulate_above);
+  const auto tier = castor::jit::tier_named(named == nullptr ? "" : named);
+  if (tier) {
+    castor::emulator::install_with_functions(castor::emulator::features_above(*tier));
+    return;
+  }
+  const FeatureSet tiles = {Feature::amx_tile, Feature::amx_int8};
+  castor::emulator::install(leaves_tiles_of_cpu_alone() ? tiles : FeatureSet{});
+}
 
 bool has_tiles_of_cpu() {
   const castor::jit::TileMachine machine = castor::jit::detect_tiles();
@@ -57,10 +75,7 @@ int main(int argc, char** argv) {
                  emulate_tiles);
     return skipped;
   }
-  // The tiers that this machine lacks are tested too.
-  using castor::emulator::TilesOfCpu;
-  castor::emulator::install(leaves_tiles_of_cpu_alone() ? TilesOfCpu::left_alone
-                                                        : TilesOfCpu::used);
+  install_emulator();
   // Before GoogleTest draws parameters of tests: some are fewer in the short form.
   if (std::any_of(argv + 1, argv + argc, is_long)) setenv("CASTOR_LONG", "1", 1);
   testing::InitGoogleTest(&argc, argv);

@@ -7,6 +7,7 @@
 #include "tools/castor/load_function.hpp"
 #include "tools/castor/number_option.hpp"
 #include "tools/castor/tier_choice.hpp"
+#include "tools/emulator/emulator.hpp"
 
 namespace castor::tools {
 
@@ -123,6 +124,12 @@ Outcome check(const CheckOptions& options) {
     const Result<size_t> found = check_function(options, function, *tiers);
     if (!found) return failed(found.error());
     mismatches += *found;
+  }
+  const uint64_t calls = emulator::function_count();
+  const uint64_t instructions = emulator::instruction_count();
+  if (calls + instructions != 0) {
+    fmt::print("emulated: {} calls of functions, {} instructions one by one\n", calls,
+               instructions);
   }
   if (mismatches == 0) return {};
   return Failure{ExitStatus::failure, fmt::format("{} mismatch{}, reported above", mismatches,

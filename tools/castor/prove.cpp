@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // castor prove: lane programs against specifications, for all inputs.
+#include <atomic>
+#include <mutex>
+#include <thread>
+
 #include "tools/castor/command.hpp"
 #include "tools/castor/number_option.hpp"
 #include "tools/prove/facts/fact.hpp"
@@ -27,6 +31,7 @@ struct ProveCommand {
   std::optional<uint64_t> sample;
   uint64_t parts = 100;
   uint64_t steps = 4;
+  int threads = 1;
   std::string inputs;
 };
 
@@ -151,6 +156,34 @@ Result<prove::Results> known_results(const ProveCommand& command) {
   return prove::Results::read(command.results);
 }
 
+/// Each subject on each tier, by as many threads as the command says. What was found is written now
+/// and then, so that an interruption loses little.
+Status prove_subjects(prove::Prover& prover, const ProveCommand& command, const Subjects& subjects,
+                      const std::vector<jit::Tier>& tiers) {
+  constexpr size_t written_every = 8;
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;  // guards the file and the status
+  Status status;
+  const auto write = [&] {
+    const std::scoped_lock lock(mutex);
+    const std::optional<prove::Results> results = prover.taken_results(written_every);
+    if (results && status) status = results->write(command.write);
+    return status.ok();
+  };
+  const auto work = [&] {
+    for (size_t i = next++; i < subjects.size() * tiers.size(); i = next++) {
+      prover.prove(subjects[i / tiers.size()], tiers[i % tiers.size()], print_finding);
+      if (!command.write.empty() && !write()) return;
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int i = 1; i < command.threads; ++i) others.emplace_back(work);
+    work();
+  }
+  return status;
+}
+
 Outcome prove_all(const ProveCommand& command, const Subjects& subjects,
                   const std::vector<jit::Tier>& tiers) {
   Result<prove::Results> known = known_results(command);
@@ -164,23 +197,10 @@ Outcome prove_all(const ProveCommand& command, const Subjects& subjects,
                          return command.again || (command.open && is_open) ||
                                 (command.sample && sample(hash, entry));
                        });
-  // What was found is written now and then: an interruption loses little.
-  constexpr size_t written_every = 8;
-  size_t written = 0;
-  for (const prove::Subject& subject : subjects) {
-    for (const jit::Tier tier : tiers) {
-      prover.prove(subject, tier, print_finding);
-      if (command.write.empty() || prover.tally().decided < written + written_every) continue;
-      written = prover.tally().decided;
-      const Status status = prover.results().write(command.write);
-      if (!status) return failed(status.error());
-    }
-  }
+  Status status = prove_subjects(prover, command, subjects, tiers);
+  if (status && !command.write.empty()) status = prover.met().write(command.write);
+  if (!status) return failed(status.error());
   print_tally(prover.tally());
-  if (!command.write.empty()) {
-    const Status status = prover.met().write(command.write);
-    if (!status) return failed(status.error());
-  }
   const size_t wrong = prover.tally().of(prove::Status::wrong);
   if (wrong == 0 && prover.contradictions() == 0) return {};
   return Failure{ExitStatus::failure,
@@ -258,6 +278,8 @@ void add_prove(CLI::App& app, Action& action) {
                               "Parts of which --sample draws one (default 100)");
   add_number_option<uint64_t>(*command, "--steps", options->steps, 1, 4000, "MILLIONS",
                               "Steps of the solver for each query (default 4)");
+  add_number_option<int>(*command, "--threads", options->threads, 1, 256, "N",
+                         "Threads that decide queries (default 1)");
   command
       ->add_option("--inputs", options->inputs, "Run these operands instead, given by their bits")
       ->type_name("BITS,...");

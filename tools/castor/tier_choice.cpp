@@ -13,6 +13,15 @@ std::optional<TierChoice> tier_choice_named(std::string_view name) {
   return tier ? std::optional(TierChoice{tier}) : std::nullopt;
 }
 
+void emulate_above(const std::string& name) {
+  const std::optional<jit::Tier> tier = jit::tier_named(name);
+  if (!tier) {
+    throw CLI::ValidationError("--emulate-above",
+                               fmt::format("found '{}', expected one of {}", name, tier_names()));
+  }
+  emulator::install_with_functions(emulator::features_above(*tier));
+}
+
 }  // namespace
 
 void add_tier_choice(CLI::App& command, std::optional<TierChoice>& choice) {
@@ -20,8 +29,13 @@ void add_tier_choice(CLI::App& command, std::optional<TierChoice>& choice) {
                                tier_names() + " or all",
                                "tier to check, or all that this machine runs");
   command.add_flag_callback(
-      "--emulate", [] { emulator::install(); },
-      "carry out instructions that this machine lacks (AVX512-FP16): slow");
+      "--emulate", [] { emulator::install_with_functions(); },
+      "carry out instructions that this machine lacks: slow");
+  command
+      .add_option_function<std::string>(
+          "--emulate-above", emulate_above,
+          "carry out all code for tiers above this one, as if the machine had no other: very slow")
+      ->type_name("TIER");
 }
 
 Result<std::vector<jit::Tier>> chosen_tiers(const std::optional<TierChoice>& choice) {

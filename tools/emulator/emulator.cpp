@@ -2,12 +2,14 @@
 #include "tools/emulator/emulator.hpp"
 
 #include <Zydis/Zydis.h>
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <atomic>
 
 #include "jit/emulated_features.hpp"
 #include "tools/emulator/frame_state.hpp"
+#include "tools/emulator/function.hpp"
 #include "tools/emulator/permission.hpp"
 #include "tools/emulator/tiles.hpp"
 #include "tools/machine/step.hpp"
@@ -22,6 +24,7 @@ using jit::Tier;
 
 constexpr size_t longest_instruction = 15;
 constinit std::atomic<uint64_t> count{0};
+constinit std::atomic<uint64_t> functions{0};
 
 struct Decoded {
   ZydisDecodedInstruction instruction;
@@ -62,29 +65,70 @@ void on_illegal_instruction(int signal, siginfo_t*, void* context) {
   ::signal(signal, SIG_DFL);  // the instruction raises it again
 }
 
+/// A call of a function that may be read only; any other fault stays one.
+void on_fault(int signal, siginfo_t* fault, void* context) {
+  SignalFrame frame(*static_cast<ucontext_t*>(context));
+  const bool is_call = fault->si_code == SEGV_ACCERR && fault->si_addr == frame.instruction();
+  if (is_call) {
+    const Status status = carry_out_function(frame);
+    if (status.ok()) {
+      functions.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    fmt::print(stderr, "emulator: {}\n", status.error().message);
+  }
+  ::signal(signal, SIG_DFL);  // the instruction raises it again
+}
+
+void handle(int signal, void (*handler)(int, siginfo_t*, void*)) {
+  struct sigaction action = {};
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER;
+  sigaction(signal, &action, nullptr);
+}
+
+/// Tells the host, and looks up the table once, so that handlers initialise nothing of it.
+FeatureSet tell_host(const jit::Emulation& emulation) {
+  const bool in_time = jit::emulate(emulation);
+  const jit::Host& machine = jit::host();
+  if (!in_time || machine.emulated == FeatureSet{} || !machine.runs(Tier::amx)) return {};
+  machine::row_of(ZydisDecodedInstruction{}, nullptr);
+  handle(SIGILL, on_illegal_instruction);
+  return machine.emulated;
+}
+
 }  // namespace
 
 FeatureSet emulated() { return {Feature::avx512_fp16, Feature::amx_tile, Feature::amx_int8}; }
 
-FeatureSet install(TilesOfCpu tiles) {
-  static const jit::Emulation emulation = {
-      .features = emulated(),
-      .not_of_host = tiles == TilesOfCpu::left_alone
-                         ? FeatureSet{Feature::amx_tile, Feature::amx_int8}
-                         : FeatureSet{},
-      .arch_prctl = arch_prctl};
-  const bool in_time = jit::emulate(emulation);
-  const jit::Host& machine = jit::host();
-  if (!in_time || machine.emulated == FeatureSet{} || !machine.runs(Tier::amx)) return {};
-  // The table is looked up once before, so that the handler initialises nothing.
-  machine::row_of(ZydisDecodedInstruction{}, nullptr);
-  struct sigaction action = {};
-  action.sa_sigaction = on_illegal_instruction;
-  action.sa_flags = SA_SIGINFO | SA_NODEFER;
-  sigaction(SIGILL, &action, nullptr);
-  return machine.emulated;
+void install_calls() { handle(SIGSEGV, on_fault); }
+
+FeatureSet features_above(Tier tier) {
+  FeatureSet all;
+  for (const jit::TierInfo& row : jit::tier_table()) all = all | row.features;
+  return all - info(tier).features;
+}
+
+FeatureSet install(FeatureSet left_alone) {
+  static jit::Emulation emulation;
+  emulation = {.features = emulated(), .not_of_host = left_alone, .arch_prctl = arch_prctl};
+  return tell_host(emulation);
+}
+
+FeatureSet install_with_functions(FeatureSet left_alone) {
+  static jit::Emulation emulation;
+  emulation = {.features = features_above(Tier::avx2),
+               .not_of_host = left_alone,
+               .arch_prctl = arch_prctl,
+               .one_by_one = emulated() - left_alone,
+               .calls_for_functions = without_execution};
+  const FeatureSet installed = tell_host(emulation);
+  if (installed != FeatureSet{}) install_calls();
+  return installed;
 }
 
 uint64_t instruction_count() { return count.load(std::memory_order_relaxed); }
+
+uint64_t function_count() { return functions.load(std::memory_order_relaxed); }
 
 }  // namespace castor::emulator

@@ -49,6 +49,13 @@ void SignalFrame::skip(size_t bytes) {
   context_.uc_mcontext.gregs[REG_RIP] += static_cast<greg_t>(bytes);
 }
 
+void SignalFrame::return_to_caller() {
+  greg_t& stack = context_.uc_mcontext.gregs[REG_RSP];
+  std::memcpy(&context_.uc_mcontext.gregs[REG_RIP], reinterpret_cast<const void*>(stack),
+              sizeof(greg_t));
+  stack += static_cast<greg_t>(sizeof(greg_t));
+}
+
 greg_t& SignalFrame::general_slot(int number) const {
   constexpr std::array order = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
                                 REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,

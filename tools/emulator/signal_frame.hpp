@@ -22,6 +22,8 @@ class SignalFrame {
 
   const uint8_t* instruction() const;
   void skip(size_t bytes);
+  /// Goes on where the function that was just called returns to.
+  void return_to_caller();
   uint32_t mxcsr() const;
   /// By its number in instructions: RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 and on.
   uint64_t general(int number) const;

@@ -23,7 +23,8 @@ void let_crashes_be_quiet() {
   const rlimit none = {0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
   for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGALRM}) {
-    const bool is_emulated = signal == SIGILL && jit::host().emulated != jit::FeatureSet{};
+    const bool is_emulated =
+        (signal == SIGILL || signal == SIGSEGV) && jit::host().emulated != jit::FeatureSet{};
     if (!is_emulated) std::signal(signal, SIG_DFL);
   }
 }

@@ -56,16 +56,32 @@ Result<Machine<D>> Machine<D>::create(D& domain, const jit::MachineCode& code) {
 }
 
 template <class D>
+Machine<D> Machine<D>::of_process(D& domain, std::vector<jit::DecodedInstruction> program,
+                                  uint64_t address) {
+  Machine machine(domain, std::move(program));
+  machine.code_base_ = address;
+  machine.memory_.use_process();
+  return machine;
+}
+
+template <class D>
 void Machine<D>::begin(uint64_t argument) {
+  Entry entry = {.general = {}, .mxcsr = mxcsr_of_caller};
+  for (size_t i = 0; i < entry.general.size(); ++i) entry.general[i] = 0x5555'0000'0000 + i;
+  entry.general[rdi] = argument;
+  entry.general[rsp] = stack_base + stack_bytes - 128;
+  begin(entry);
+}
+
+template <class D>
+void Machine<D>::begin(const Entry& entry) {
   for (Vector<D>& vector : vectors_) vector = unknown_vector(*domain_);
   for (Mask<D>& mask : masks_) mask = zero_mask(*domain_);
   for (size_t i = 0; i < general_.size(); ++i) {
-    general_[i] = Scalar<D>::number(64, 0x5555'0000'0000 + i);
+    general_[i] = Scalar<D>::number(64, entry.general[i]);
   }
-  general_[rdi] = Scalar<D>::number(64, argument);
-  general_[rsp] = Scalar<D>::number(64, stack_base + stack_bytes - 128);
   at_entry_ = general_;
-  mxcsr_ = mxcsr_of_caller;
+  mxcsr_ = mxcsr_at_entry_ = entry.mxcsr;
   next_ = 0;
   is_done_ = false;
   tile_config_ = {};
@@ -78,9 +94,9 @@ void Machine<D>::begin(uint64_t argument) {
 
 template <class D>
 Status Machine<D>::check_return() const {
-  if (mxcsr_ != mxcsr_of_caller) {
+  if (mxcsr_ != mxcsr_at_entry_) {
     return Error{ErrorCode::internal,
-                 fmt::format("returns with MXCSR {:#x}, found {:#x}", mxcsr_, mxcsr_of_caller)};
+                 fmt::format("returns with MXCSR {:#x}, found {:#x}", mxcsr_, mxcsr_at_entry_)};
   }
   for (const int id : kept_registers) {
     const Scalar<D>& found = general_[static_cast<size_t>(id)];
@@ -148,7 +164,7 @@ Result<typename Machine<D>::Address> Machine<D>::indexed_address_of(const Operan
   const auto add = [&](ZydisRegister reg, uint64_t scale) -> Status {
     if (reg == ZYDIS_REGISTER_NONE) return {};
     if (reg == ZYDIS_REGISTER_RIP) {
-      address.word.value += code_base + now().end();
+      address.word.value += code_base_ + now().end();
       return {};
     }
     const Scalar<D>& value = general_[static_cast<size_t>(ZydisRegisterGetId(reg))];

@@ -24,11 +24,22 @@ class Machine {
 
   /// Fails where the code does not decode.
   static Result<Machine> create(D& domain, const jit::MachineCode& code);
+  /// A function of this process, given by its instructions and the address that their offsets count
+  /// from: what it touches is memory of the process. For numbers alone.
+  static Machine of_process(D& domain, std::vector<jit::DecodedInstruction> program,
+                            uint64_t address);
 
   Memory<D>& memory() { return memory_; }
   const std::vector<jit::DecodedInstruction>& program() const { return program_; }
 
-  /// Ready to run the function with that argument. MXCSR is not as kernels want it.
+  /// What a caller leaves in registers: the general ones by their numbers in instructions.
+  struct Entry {
+    std::array<uint64_t, 16> general;
+    uint32_t mxcsr;
+  };
+  /// Ready to run the function from there; its return address is pushed. Vectors are unknown.
+  void begin(const Entry& entry);
+  /// With that argument, and MXCSR not as kernels want it.
   void begin(uint64_t argument);
   bool is_done() const { return is_done_; }
   /// Offset of the next instruction.
@@ -126,8 +137,10 @@ class Machine {
   // Families of instructions.
   Status move();
   Status arithmetic();
+  Status swap_bytes();
   Status multiply();
   Status divide();
+  Status x87();
   Status branch();
   Status call();
   Status return_();
@@ -143,6 +156,7 @@ class Machine {
 
   D* domain_;
   std::vector<jit::DecodedInstruction> program_;
+  uint64_t code_base_ = code_base;
   const jit::DecodedInstruction* now_ = nullptr;
   size_t next_ = 0;
   bool is_done_ = false;
@@ -155,7 +169,9 @@ class Machine {
   /// ZF and CF as the last vector or mask instruction has set them, until a scalar one.
   std::optional<Bits> zero_on_data_;
   std::optional<Bits> carry_on_data_;
+  std::vector<double> x87_;  ///< the last one is ST(0)
   uint32_t mxcsr_ = 0;
+  uint32_t mxcsr_at_entry_ = 0;
   TileConfigBytes tile_config_{};
   std::array<Tile<D>, tile_count> tiles_{};
 };

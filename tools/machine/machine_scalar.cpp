@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scalar instructions that castor emits: numbers stay linear in the index, data goes through
 // the domain.
+#include <algorithm>
 #include <bit>
 
 #include "tools/machine/machine.hpp"
@@ -90,110 +91,7 @@ uint64_t deposited(uint64_t from, uint64_t mask) {
   return result;
 }
 
-bool is_high_byte(ZydisRegister reg) {
-  return reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH;
-}
-size_t id_of(ZydisRegister reg) {
-  const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
-  return static_cast<size_t>(ZydisRegisterGetId(whole));
-}
-
 }  // namespace
-
-// ---- registers and memory
-
-template <class D>
-Scalar<D> Machine<D>::read_register(ZydisRegister reg) const {
-  const Scalar<D>& whole = general_[id_of(reg)];
-  const int width = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, reg);
-  if (width == 64) return whole;
-  const int low = is_high_byte(reg) ? 8 : 0;
-  if (whole.is_number()) {
-    Scalar<D> part = Scalar<D>::number(width, whole.word.value >> low);
-    part.word.slope = whole.word.slope;  // counts fit 32 bits where code uses these
-    return part;
-  }
-  return Scalar<D>::of(domain_->extract(*whole.data, low, width));
-}
-
-/// 32 bits clear what is above them, 8 and 16 leave it.
-template <class D>
-void Machine<D>::write_register(ZydisRegister reg, const Scalar<D>& value) {
-  Scalar<D>& whole = general_[id_of(reg)];
-  const int width = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, reg);
-  if (width >= 32) {
-    whole = value;
-    if (width == 32 && value.data) whole = Scalar<D>::of(domain_->extend_zero(*value.data, 64));
-    whole.width = 64;
-    return;
-  }
-  const int low = is_high_byte(reg) ? 8 : 0;
-  Bits joined = value.bits(*domain_);
-  const Bits before = whole.bits(*domain_);
-  if (low > 0) joined = domain_->concat(joined, domain_->extract(before, 0, low));
-  const int end = low + width;
-  whole = Scalar<D>::of(domain_->concat(domain_->extract(before, end, 64 - end), joined));
-}
-
-template <class D>
-Result<Scalar<D>> Machine<D>::read_memory(const Operand& operand) {
-  const Result<Address> address = indexed_address_of(operand);
-  if (!address) return address.error();
-  const auto count = static_cast<size_t>(operand.size / 8);
-  std::array<Byte, 8> bytes;
-  const auto span = std::span(bytes).first(count);
-  if (Status status = load_entry(*address, span); !status) return status.error();
-  const Word* word = address->index ? nullptr : memory_.stored_word(address->word);
-  if (word != nullptr && count == 8) {
-    return Scalar<D>{.width = 64, .word = *word, .data = std::nullopt};
-  }
-  return Scalar<D>::of(domain_->join(bytes.data(), static_cast<int>(count)));
-}
-
-template <class D>
-Result<Scalar<D>> Machine<D>::read(const Operand& operand) {
-  if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) return read_memory(operand);
-  if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER) return read_register(operand.reg.value);
-  const int width = std::max<int>(now().instruction.operand_width, 8);
-  return Scalar<D>::number(width, static_cast<uint64_t>(operand.imm.value.s));
-}
-
-template <class D>
-Status Machine<D>::write(const Operand& operand, const Scalar<D>& value) {
-  if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER) {
-    write_register(operand.reg.value, value);
-    return {};
-  }
-  const Result<Word> address = address_of(operand);
-  if (!address) return address.error();
-  std::array<Byte, 8> bytes;
-  domain_->split(value.bits(*domain_), bytes.data());
-  const auto span = std::span(bytes).first(static_cast<size_t>(operand.size / 8));
-  if (Status status = memory_.store(*address, span); !status) return status;
-  const bool grows = value.is_number() && value.word.slope != 0;
-  if (grows && operand.size != 64) return unknown("part of a number that grows is stored");
-  if (grows) memory_.store_word(*address, value.word);
-  return {};
-}
-
-template <class D>
-Status Machine<D>::push(const Scalar<D>& value) {
-  constexpr size_t rsp = 4;
-  general_[rsp].word.value -= 8;
-  std::array<Byte, 8> bytes;
-  domain_->split(value.bits(*domain_), bytes.data());
-  return memory_.store(general_[rsp].word, bytes);
-}
-
-template <class D>
-Result<Scalar<D>> Machine<D>::pop() {
-  constexpr size_t rsp = 4;
-  std::array<Byte, 8> bytes;
-  Status status = memory_.load(*domain_, general_[rsp].word, bytes);
-  if (!status) return status.error();
-  general_[rsp].word.value += 8;
-  return Scalar<D>::of(domain_->join(bytes.data(), 8));
-}
 
 // ---- arithmetic
 
@@ -222,6 +120,7 @@ std::optional<Word> Machine<D>::combined_words(const Scalar<D>& a, const Scalar<
   if (grows) return std::nullopt;
   switch (now().instruction.mnemonic) {
     case ZYDIS_MNEMONIC_AND: return Word{x.value & y.value, 0};
+    case ZYDIS_MNEMONIC_ANDN: return Word{~x.value & y.value, 0};
     case ZYDIS_MNEMONIC_OR: return Word{x.value | y.value, 0};
     case ZYDIS_MNEMONIC_XOR: return Word{x.value ^ y.value, 0};
     case ZYDIS_MNEMONIC_SAR:
@@ -244,6 +143,7 @@ std::optional<typename D::Bits> Machine<D>::combined_data(Bits a, Bits b) {
     case ZYDIS_MNEMONIC_ADD: return domain_->add(a, b);
     case ZYDIS_MNEMONIC_SUB: return domain_->sub(a, b);
     case ZYDIS_MNEMONIC_AND: return domain_->bit_and(a, b);
+    case ZYDIS_MNEMONIC_ANDN: return domain_->bit_and(D::bit_not(a), b);
     case ZYDIS_MNEMONIC_OR: return domain_->bit_or(a, b);
     case ZYDIS_MNEMONIC_XOR: return domain_->bit_xor(a, b);
     default: break;
@@ -318,6 +218,7 @@ Status Machine<D>::arithmetic() {
   switch (mnemonic) {
     case ZYDIS_MNEMONIC_SUB: flags_ = flags_of_difference(*a, *b); break;
     case ZYDIS_MNEMONIC_AND:
+    case ZYDIS_MNEMONIC_ANDN:
     case ZYDIS_MNEMONIC_OR:
     case ZYDIS_MNEMONIC_XOR: flags_ = flags_of_result(*result, true); break;
     case ZYDIS_MNEMONIC_SHLX:
@@ -327,6 +228,21 @@ Status Machine<D>::arithmetic() {
     default: flags_ = flags_of_result(*result, false); break;
   }
   return write(operands[0], *result);
+}
+
+template <class D>
+Status Machine<D>::swap_bytes() {
+  const auto value = read(now().operands[0]);
+  if (!value) return value.error();
+  if (value->is_number() && !value->is_constant()) {
+    return unknown("a result that is not linear in the index");
+  }
+  std::array<Byte, 8> bytes;
+  const auto count = static_cast<size_t>(value->width / 8);
+  domain_->split(value->bits(*domain_), bytes.data());
+  std::reverse(bytes.data(), bytes.data() + count);
+  return write(now().operands[0],
+               Scalar<D>::of(domain_->join(bytes.data(), static_cast<int>(count))));
 }
 
 template <class D>
@@ -409,7 +325,7 @@ template <class D>
 Status Machine<D>::call() {
   const auto target = jit::branch_target(now());
   if (!target) return unknown("no target");
-  if (Status status = push(Scalar<D>::number(64, code_base + now().end())); !status) return status;
+  if (Status status = push(Scalar<D>::number(64, code_base_ + now().end())); !status) return status;
   jump(*target);
   return {};
 }
@@ -419,7 +335,7 @@ Status Machine<D>::return_() {
   const auto address = pop();
   if (!address) return address.error();
   if (!address->is_constant()) return unknown("the return address is overwritten");
-  const uint64_t offset = address->word.value - code_base;
+  const uint64_t offset = address->word.value - code_base_;
   if (offset < program_.back().end()) {
     jump(static_cast<uint32_t>(offset));
     return {};
@@ -434,8 +350,10 @@ Status Machine<D>::mxcsr(bool loads) {
   const auto value = read(now().operands[0]);
   if (!value) return value.error();
   if (!value->is_constant()) return unknown("MXCSR depends on data");
+  // Given back to a caller it may say anything.
   constexpr uint64_t flushes_denormals = 0x8040;
-  if ((value->word.value & flushes_denormals) != 0) return unknown("no meaning with FTZ or DAZ");
+  const bool flushes = (value->word.value & flushes_denormals) != 0;
+  if (flushes && value->word.value != mxcsr_at_entry_) return unknown("no meaning with FTZ or DAZ");
   mxcsr_ = static_cast<uint32_t>(value->word.value);
   return {};
 }
@@ -508,6 +426,7 @@ Status Machine<D>::scalar() {
     case ZYDIS_MNEMONIC_ADD:
     case ZYDIS_MNEMONIC_SUB:
     case ZYDIS_MNEMONIC_AND:
+    case ZYDIS_MNEMONIC_ANDN:
     case ZYDIS_MNEMONIC_OR:
     case ZYDIS_MNEMONIC_XOR:
     case ZYDIS_MNEMONIC_SHL:
@@ -518,6 +437,7 @@ Status Machine<D>::scalar() {
     case ZYDIS_MNEMONIC_BZHI:
     case ZYDIS_MNEMONIC_PEXT:
     case ZYDIS_MNEMONIC_PDEP: return arithmetic();
+    case ZYDIS_MNEMONIC_BSWAP: return swap_bytes();
     case ZYDIS_MNEMONIC_IMUL: return multiply();
     case ZYDIS_MNEMONIC_DIV: return divide();
     case ZYDIS_MNEMONIC_PUSH: return push(read_register(operands[0].reg.value));
@@ -531,6 +451,7 @@ Status Machine<D>::scalar() {
     default: break;
   }
   const ZydisInstructionCategory category = now().instruction.meta.category;
+  if (category == ZYDIS_CATEGORY_X87_ALU) return x87();
   if (category == ZYDIS_CATEGORY_COND_BR || category == ZYDIS_CATEGORY_UNCOND_BR) return branch();
   if (category == ZYDIS_CATEGORY_CMOV) {
     const auto taken = condition(now().instruction.mnemonic, flags_);
@@ -544,11 +465,5 @@ Status Machine<D>::scalar() {
 
 template Status Machine<Numbers>::scalar();
 template Status Machine<Symbols>::scalar();
-template Status Machine<Numbers>::push(const Scalar<Numbers>&);
-template Status Machine<Symbols>::push(const Scalar<Symbols>&);
-template Scalar<Numbers> Machine<Numbers>::read_register(ZydisRegister) const;
-template Scalar<Symbols> Machine<Symbols>::read_register(ZydisRegister) const;
-template void Machine<Numbers>::write_register(ZydisRegister, const Scalar<Numbers>&);
-template void Machine<Symbols>::write_register(ZydisRegister, const Scalar<Symbols>&);
 
 }  // namespace castor::machine

@@ -2,6 +2,8 @@
 #include "tools/machine/memory.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 namespace castor::machine {
 
@@ -60,6 +62,12 @@ Result<Region<D>*> Memory<D>::region_of(Word address, size_t count, bool writes)
 
 template <class D>
 Status Memory<D>::load(D& domain, Word address, std::span<Byte> to) {
+  if constexpr (std::is_same_v<D, Numbers>) {
+    if (is_process_) {
+      std::memcpy(to.data(), reinterpret_cast<const void*>(address.value), to.size());
+      return {};
+    }
+  }
   const auto region = region_of(address, to.size(), false);
   if (!region) return region.error();
   const size_t first = address.value - (*region)->base;
@@ -75,6 +83,12 @@ Status Memory<D>::load(D& domain, Word address, std::span<Byte> to) {
 
 template <class D>
 Status Memory<D>::store(Word address, std::span<const Byte> from) {
+  if constexpr (std::is_same_v<D, Numbers>) {
+    if (is_process_) {
+      std::memcpy(reinterpret_cast<void*>(address.value), from.data(), from.size());
+      return {};
+    }
+  }
   const auto region = region_of(address, from.size(), true);
   if (!region) return region.error();
   const size_t first = address.value - (*region)->base;

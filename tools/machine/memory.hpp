@@ -84,6 +84,9 @@ class Memory {
                  int64_t slope = 0);
   Region<D>* find(std::string_view name);
   std::vector<Region<D>>& regions() { return regions_; }
+  /// Has all memory of this process at its own addresses instead of regions: the CPU says what
+  /// may be touched. For numbers alone.
+  void use_process() { is_process_ = true; }
 
   /// Fails (internal), naming the nearest region, where a byte is in no region or may not be
   /// written.
@@ -101,6 +104,7 @@ class Memory {
   void merge_words(const Memory& other);
   Result<Region<D>*> region_of(Word address, size_t count, bool writes);
 
+  bool is_process_ = false;
   std::vector<Region<D>> regions_;
   std::map<uint64_t, Word> words_;  ///< each has 8 bytes
 };

@@ -42,7 +42,7 @@ TEST(ReciprocalLemmas, HoldForAllNumbersOfSmallFormats) {
   const int most = long_form() ? 8 : 6;
   for (int precision = 4; precision <= most; ++precision) {
     const Lemmas lemmas(small_format(precision));
-    const Exhaustion all = run_on_all_inputs(~lemmas.hold, [] { return true; });
+    const Exhaustion all = run_on_all_inputs(~lemmas.hold, [](double) { return true; });
     ASSERT_TRUE(all.complete);
     EXPECT_FALSE(all.inputs) << "precision " << precision << ": x " << uint64_t((*all.inputs)[0])
                              << ", s " << uint64_t((*all.inputs)[1]);

@@ -261,7 +261,7 @@ class SliceCheck {
   }
 
   static std::optional<Bits> first_of_all(const Term& wrong, int bits) {
-    const Exhaustion all = run_on_all_inputs(wrong, [] { return true; });
+    const Exhaustion all = run_on_all_inputs(wrong, [](double) { return true; });
     if (all.complete && !all.inputs) return std::nullopt;
     if (all.inputs) return all.inputs->front();
     std::vector<Bits> elements(size_t{1} << bits);

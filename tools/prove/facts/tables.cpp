@@ -61,7 +61,7 @@ void check_table(const Conversion& conversion, FactCheck& check, const TableTamp
   Terms terms;
   const Term x = terms.input("x", 16);
   const Term wrong = is_wrong(*table, x, x, conversion);
-  const Exhaustion all = run_on_all_inputs(wrong, [] { return true; });
+  const Exhaustion all = run_on_all_inputs(wrong, [](double) { return true; });
   const uint64_t found = all.inputs ? static_cast<uint64_t>(all.inputs->front()) : 0;
   check.holds(all.complete && !all.inputs,
               fmt::format("{}, x = {:#x}", name_of(conversion), found));

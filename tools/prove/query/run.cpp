@@ -21,7 +21,28 @@ size_t Tally::total() const {
 Prover::Prover(Results known, const Effort& effort, Again again, uint64_t steps)
     : results_(std::move(known)), effort_(effort), again_(std::move(again)), steps_(steps) {}
 
+void Prover::count(const Verdict& verdict) {
+  ++tally_.decided;
+  tally_.seconds += verdict.seconds;
+  tally_.steps += verdict.steps;
+}
+
+/// A known result that was found again stays as it is in the file, whichever way it was found.
+void Prover::keep(uint64_t hash, const std::optional<Results::Entry>& known, Verdict& verdict) {
+  const bool is_decided = verdict.status != Status::open && verdict.status != Status::wrong;
+  const bool was_decided = known && known->status != Status::open;
+  if (was_decided && !is_decided) ++contradictions_;
+  if (was_decided && is_decided) {
+    verdict.status = known->status;
+    verdict.is_costly = known->is_costly;
+  }
+  if (is_decided || (!known && verdict.status == Status::open)) {
+    results_.set(hash, {verdict.status, verdict.is_costly});
+  }
+}
+
 Verdict Prover::decided(const Query& query, uint64_t hash) {
+  std::unique_lock lock(mutex_);
   const std::optional<Results::Entry> known = results_.find(hash);
   if (known && (tally_.steps >= steps_ || !again_(hash, *known))) {
     return {.status = known->status,
@@ -29,40 +50,44 @@ Verdict Prover::decided(const Query& query, uint64_t hash) {
             .inputs = {},
             .is_costly = known->is_costly};
   }
+  lock.unlock();
   Effort effort = effort_;
   if (known && known->is_costly) effort.solver_steps *= costly_factor;
   Verdict verdict = decide(query, effort, [this](const Query& other) { return is_proved(other); });
-  ++tally_.decided;
-  tally_.seconds += verdict.seconds;
-  tally_.steps += verdict.steps;
-  const bool is_decided = verdict.status != Status::open && verdict.status != Status::wrong;
-  const bool was_decided = known && known->status != Status::open;
-  if (was_decided && !is_decided) ++contradictions_;
-  if (was_decided && is_decided) {  // whichever way; the file stays as it is
-    verdict.status = known->status;
-    verdict.is_costly = known->is_costly;
-  }
-  if (is_decided || (!known && verdict.status == Status::open)) {
-    results_.set(hash, {verdict.status, verdict.is_costly});
-  }
+  lock.lock();
+  count(verdict);
+  keep(hash, known, verdict);
   return verdict;
 }
 
 /// Queries that others follow from need not be any subject's: they are not kept.
 bool Prover::is_proved(const Query& query) {
   const uint64_t hash = canonical_hash(query.is_wrong);
+  std::unique_lock lock(mutex_);
   const std::optional<Results::Entry> known = results_.find(hash);
   if (known && known->status != Status::open) return true;
-  const auto [found, is_new] = proved_.try_emplace(hash);
-  if (is_new) found->second = decide(query, effort_).status == Status::proved;
-  return found->second;
+  const auto found = proved_.find(hash);
+  if (found != proved_.end()) return found->second;
+  lock.unlock();
+  const bool is_proved = decide(query, effort_).status == Status::proved;
+  lock.lock();
+  return proved_[hash] = is_proved;
 }
 
-const Verdict& Prover::found(const Query& query) {
+Verdict Prover::found(const Query& query) {
   const uint64_t hash = canonical_hash(query.is_wrong);
-  const auto seen = seen_.find(hash);
-  if (seen != seen_.end()) return seen->second;
-  const Verdict& verdict = seen_.emplace(hash, decided(query, hash)).first->second;
+  std::unique_lock lock(mutex_);
+  const auto [seen, is_new] = seen_.try_emplace(hash);
+  std::optional<Verdict>& kept = seen->second;  // stays where it is when others are added
+  if (!is_new) {
+    is_decided_.wait(lock, [&] { return kept.has_value(); });
+    return *kept;
+  }
+  lock.unlock();
+  const Verdict verdict = decided(query, hash);
+  lock.lock();
+  kept = verdict;
+  is_decided_.notify_all();
   ++tally_.distinct;
   if (verdict.status != Status::wrong) met_.set(hash, {verdict.status, verdict.is_costly});
   return verdict;
@@ -72,16 +97,20 @@ void Prover::prove(const Subject& subject, jit::Tier tier,
                    const std::function<void(const Finding&)>& report) {
   Terms terms;
   const Result<Query> query = query_of(subject, tier, terms);
-  if (!query) {
-    const Finding finding{subject, tier, {.reason = query.error().message, .inputs = {}}};
-    ++tally_.by_status[static_cast<size_t>(Status::open)];
-    return report(finding);
-  }
-  const Verdict verdict = query->is_wrong.is_constant() ? decide(*query, effort_) : found(*query);
+  Verdict verdict{.reason = query ? std::string() : query.error().message, .inputs = {}};
+  if (query) verdict = query->is_wrong.is_constant() ? decide(*query, effort_) : found(*query);
+  const std::scoped_lock lock(mutex_);
   ++tally_.by_status[static_cast<size_t>(verdict.status)];
   if (verdict.status == Status::open || verdict.status == Status::wrong) {
-    report({subject, tier, verdict, &*query});
+    report({subject, tier, verdict, query ? &*query : nullptr});
   }
+}
+
+std::optional<Results> Prover::taken_results(size_t more) {
+  const std::scoped_lock lock(mutex_);
+  if (tally_.decided < taken_ + more) return std::nullopt;
+  taken_ = tally_.decided;
+  return results_;
 }
 
 Prover::Again sample_of(uint64_t seed, uint64_t parts) {

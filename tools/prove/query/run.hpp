@@ -3,7 +3,10 @@
 #pragma once
 
 #include <array>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "tools/prove/query/results.hpp"
@@ -30,7 +33,8 @@ struct Tally {
   size_t of(Status status) const { return by_status[static_cast<size_t>(status)]; }
 };
 
-/// Proves subjects one by one and remembers queries that it has seen.
+/// Proves subjects and remembers queries that it has seen. `prove` may be called by several threads
+/// at once: each query is decided by one of them, and the others wait for its verdict.
 class Prover {
  public:
   /// Whether a query whose result is known is decided again nevertheless.
@@ -39,10 +43,11 @@ class Prover {
   /// Known queries are decided again until the solver has taken `steps`.
   Prover(Results known, const Effort& effort, Again again, uint64_t steps = ~uint64_t{0});
 
-  /// `report` is called where the verdict is open or wrong, or differs from what was known.
+  /// `report` is called where the verdict is open or wrong, by one thread at a time.
   void prove(const Subject& subject, jit::Tier tier,
              const std::function<void(const Finding&)>& report);
 
+  // While no thread proves:
   const Tally& tally() const { return tally_; }
   /// What was known and what was found.
   const Results& results() const { return results_; }
@@ -51,19 +56,27 @@ class Prover {
   /// Queries whose known result was not found again.
   size_t contradictions() const { return contradictions_; }
 
+  /// Results so far, for a file, once `more` queries were decided since they were last taken.
+  std::optional<Results> taken_results(size_t more);
+
  private:
-  const Verdict& found(const Query& query);
+  Verdict found(const Query& query);
   Verdict decided(const Query& query, uint64_t hash);
   bool is_proved(const Query& query);
+  void count(const Verdict& verdict);
+  void keep(uint64_t hash, const std::optional<Results::Entry>& known, Verdict& verdict);
 
+  std::mutex mutex_;  ///< guards all that changes below
+  std::condition_variable is_decided_;
   Results results_;
   Results met_;
   const Effort effort_;
   const Again again_;
   const uint64_t steps_;
-  std::unordered_map<uint64_t, Verdict> seen_;
+  std::unordered_map<uint64_t, std::optional<Verdict>> seen_;  ///< empty while a thread decides
   std::unordered_map<uint64_t, bool> proved_;  ///< by hash, that others may follow from
   Tally tally_;
+  size_t taken_ = 0;  ///< queries decided when results were last taken
   size_t contradictions_ = 0;
 };
 

@@ -144,21 +144,31 @@ class Decision {
     return answer.kind != Answer::Kind::unknown;
   }
 
-  /// Whether running all inputs decided.
+  /// Whether running all inputs decided. It ends as soon as it is seen to take too long.
   bool exhaust() {
+    using Seconds = std::chrono::duration<double>;
+    constexpr Seconds measured(2);
     const auto start = std::chrono::steady_clock::now();
-    const auto passed = [&] { return std::chrono::steady_clock::now() - start; };
-    const Exhaustion all =
-        run_on_all_inputs(query_.is_wrong, [&] { return passed() < effort_.exhaustion; });
-    const double seconds = std::chrono::duration<double>(passed()).count();
-    verdict_.seconds += seconds;
+    Seconds passed{}, expected{};
+    const auto goes_on = [&](double fraction) {
+      passed = std::chrono::steady_clock::now() - start;
+      if (passed < measured || fraction == 0) return true;
+      expected = passed / fraction;
+      return expected < effort_.exhaustion;
+    };
+    const Exhaustion all = run_on_all_inputs(query_.is_wrong, goes_on);
+    passed = std::chrono::steady_clock::now() - start;
+    verdict_.seconds += passed.count();
     if (all.inputs) {
       refute(*all.inputs);
     } else if (all.complete) {
       settle(Status::exhausted);
     } else {
-      verdict_.reason += fmt::format("{}not all inputs run in {:.0f} s",
-                                     verdict_.reason.empty() ? "" : "; ", seconds);
+      if (!verdict_.reason.empty()) verdict_.reason += "; ";
+      verdict_.reason +=
+          expected == Seconds{}
+              ? "too wide to be run on all inputs"
+              : fmt::format("all inputs would take {:.0f} s to run", expected.count());
     }
     return all.complete;
   }

@@ -17,7 +17,8 @@ int input_bits(const Term& term) {
   return bits;
 }
 
-Exhaustion run_on_all_inputs(const Term& truth, const std::function<bool()>& goes_on) {
+Exhaustion run_on_all_inputs(const Term& truth,
+                             const std::function<bool(double fraction)>& goes_on) {
   constexpr int max_bits = 32;
   constexpr uint64_t asked_every = 1024;  // batches
   const int bits = input_bits(truth);
@@ -26,7 +27,8 @@ Exhaustion run_on_all_inputs(const Term& truth, const std::function<bool()>& goe
   if (!batch.fits()) return {};
   const uint64_t count = uint64_t{1} << bits;
   for (uint64_t first = 0, batches = 0; first < count; first += Batch::lanes, ++batches) {
-    if (batches % asked_every == 0 && !goes_on()) return {};
+    const double fraction = static_cast<double>(first) / static_cast<double>(count);
+    if (batches % asked_every == 0 && !goes_on(fraction)) return {};
     batch.run(first);
     const Batch::Lanes& is_true = batch.of(truth.id());
     uint64_t any = 0;

@@ -20,7 +20,9 @@ struct Exhaustion {
 };
 
 /// Runs a term of width 1 on all values of its inputs, whose bits are at most 32 together, until it
-/// is 1. Nodes have at most 64 bits. `goes_on` is asked now and then.
-Exhaustion run_on_all_inputs(const Term& truth, const std::function<bool()>& goes_on);
+/// is 1. Nodes have at most 64 bits. `goes_on` is asked now and then, with the fraction of the
+/// inputs that were run.
+Exhaustion run_on_all_inputs(const Term& truth,
+                             const std::function<bool(double fraction)>& goes_on);
 
 }  // namespace castor::prove
