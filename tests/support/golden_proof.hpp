@@ -23,7 +23,8 @@ struct GoldenCode {
   std::vector<std::optional<jit::LaneProgram>> makers{};
 
   prove::NestSubject subject() const {
-    prove::NestSubject subject{made.nest, made.form, target, code, period, {}};
+    prove::NestSubject subject{
+        .nest = made.nest, .form = made.form, .target = target, .code = code, .period = period};
     for (const auto& maker : makers) subject.makers.push_back(maker ? &*maker : nullptr);
     return subject;
   }

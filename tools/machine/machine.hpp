@@ -148,6 +148,8 @@ class Machine {
   Result<Scalar<D>> combined(const Scalar<D>& a, const Scalar<D>& b);
   std::optional<Word> combined_words(const Scalar<D>& a, const Scalar<D>& b) const;
   std::optional<Bits> combined_data(Bits a, Bits b);
+  Bits extracted_data(Bits a, uint64_t mask);
+  Bits deposited_data(Bits a, uint64_t mask);
 
   // Tiles.
   Status load_tile_config(const Operand& operand);

@@ -114,6 +114,11 @@ std::optional<Word> Machine<D>::combined_words(const Scalar<D>& a, const Scalar<
       return shifted_right(x, static_cast<int>(y.value & (a.width == 64 ? 63 : 31)));
     default: break;
   }
+  // The index adds multiples of what the mask keeps.
+  const bool keeps_low = now().instruction.mnemonic == ZYDIS_MNEMONIC_AND && y.slope == 0 &&
+                         std::has_single_bit(y.value + 1) &&
+                         x.slope % static_cast<int64_t>(y.value + 1) == 0;
+  if (keeps_low) return Word{x.value & y.value, 0};
   const bool sets_all = now().instruction.mnemonic == ZYDIS_MNEMONIC_OR && y.slope == 0 &&
                         (y.value & low_bits(a.width)) == low_bits(a.width);
   if (sets_all) return Word{low_bits(a.width), 0};
@@ -134,6 +139,43 @@ std::optional<Word> Machine<D>::combined_words(const Scalar<D>& a, const Scalar<
   }
 }
 
+/// pext by runs of ones in the mask, each of which is one part of the value.
+template <class D>
+typename D::Bits Machine<D>::extracted_data(Bits a, uint64_t mask) {
+  const int width = D::width(a);
+  std::optional<Bits> result;
+  while (mask != 0) {
+    const int at = std::countr_zero(mask);
+    const int count = std::countr_one(mask >> at);
+    const Bits part = domain_->extract(a, at, count);
+    result = result ? domain_->concat(part, *result) : part;
+    mask &= ~(low_bits(count) << at);
+  }
+  return result ? domain_->extend_zero(*result, width) : domain_->constant(width, 0);
+}
+
+/// pdep alike, with zeros between the parts.
+template <class D>
+typename D::Bits Machine<D>::deposited_data(Bits a, uint64_t mask) {
+  const int width = D::width(a);
+  std::optional<Bits> result;
+  int from = 0;
+  int end = 0;  // bits that the result has so far
+  const auto append = [&](Bits part) {
+    end += D::width(part);
+    result = result ? domain_->concat(part, *result) : part;
+  };
+  while (mask != 0) {
+    const int at = std::countr_zero(mask);
+    const int count = std::countr_one(mask >> at);
+    if (at > end) append(domain_->constant(at - end, 0));
+    append(domain_->extract(a, from, count));
+    from += count;
+    mask &= ~(low_bits(count) << at);
+  }
+  return result ? domain_->extend_zero(*result, width) : domain_->constant(width, 0);
+}
+
 /// A result from data. Masks of pext and pdep, and counts of bzhi, are numbers.
 template <class D>
 std::optional<typename D::Bits> Machine<D>::combined_data(Bits a, Bits b) {
@@ -142,9 +184,15 @@ std::optional<typename D::Bits> Machine<D>::combined_data(Bits a, Bits b) {
   switch (now().instruction.mnemonic) {
     case ZYDIS_MNEMONIC_ADD: return domain_->add(a, b);
     case ZYDIS_MNEMONIC_SUB: return domain_->sub(a, b);
-    case ZYDIS_MNEMONIC_AND: return domain_->bit_and(a, b);
-    case ZYDIS_MNEMONIC_ANDN: return domain_->bit_and(D::bit_not(a), b);
-    case ZYDIS_MNEMONIC_OR: return domain_->bit_or(a, b);
+    case ZYDIS_MNEMONIC_AND:
+      return known ? deposited_data(extracted_data(a, *known), *known) : domain_->bit_and(a, b);
+    case ZYDIS_MNEMONIC_ANDN: {
+      const auto left_out = D::value_of(a);
+      if (!left_out) return domain_->bit_and(D::bit_not(a), b);
+      const uint64_t kept = ~*left_out & low_bits(width);
+      return deposited_data(extracted_data(b, kept), kept);
+    }
+    case ZYDIS_MNEMONIC_OR: return domain_->or_of_parts(a, b);
     case ZYDIS_MNEMONIC_XOR: return domain_->bit_xor(a, b);
     default: break;
   }
@@ -157,22 +205,10 @@ std::optional<typename D::Bits> Machine<D>::combined_data(Bits a, Bits b) {
     case ZYDIS_MNEMONIC_SHRX: return domain_->shift_right(a, count);
     case ZYDIS_MNEMONIC_SAR: return domain_->shift_right_signed(a, count);
     case ZYDIS_MNEMONIC_BZHI:
-      if ((*known & 0xff) >= 64) return a;
-      return domain_->bit_and(a, domain_->constant(width, (uint64_t{1} << (*known & 0xff)) - 1));
-    case ZYDIS_MNEMONIC_PEXT:
-    case ZYDIS_MNEMONIC_PDEP: {
-      const bool is_extract = now().instruction.mnemonic == ZYDIS_MNEMONIC_PEXT;
-      Bits result = domain_->constant(width, 0);
-      int to = 0;
-      for (uint64_t mask = *known; mask != 0; mask &= mask - 1, ++to) {
-        const int at = std::countr_zero(mask);
-        const Bits bit = domain_->extend_zero(domain_->extract(a, is_extract ? at : to, 1), width);
-        const auto target = static_cast<uint64_t>(is_extract ? to : at);
-        result =
-            domain_->bit_or(result, domain_->shift_left(bit, domain_->constant(width, target)));
-      }
-      return result;
-    }
+      if ((*known & 0xff) >= static_cast<uint64_t>(width)) return a;
+      return extracted_data(a, (uint64_t{1} << (*known & 0xff)) - 1);
+    case ZYDIS_MNEMONIC_PEXT: return extracted_data(a, *known);
+    case ZYDIS_MNEMONIC_PDEP: return deposited_data(a, *known);
     default: return std::nullopt;
   }
 }

@@ -44,6 +44,8 @@ class Numbers {
   static Bits mul(Bits a, Bits b) { return constant(a.width, a.value * b.value); }
   static Bits bit_and(Bits a, Bits b) { return {a.value & b.value, a.width}; }
   static Bits bit_or(Bits a, Bits b) { return {a.value | b.value, a.width}; }
+  /// The same, for operands of which mostly one is 0: terms stay as small as their parts.
+  static Bits or_of_parts(Bits a, Bits b) { return bit_or(a, b); }
   static Bits bit_xor(Bits a, Bits b) { return {a.value ^ b.value, a.width}; }
   static Bits bit_not(Bits a) { return constant(a.width, ~a.value); }
   /// By any number of bits: from the width on nothing is left but copies of what comes in.

@@ -157,7 +157,10 @@ class Stepper {
         instruction_.avx.broadcast.mode != 0 && !instruction_.avx.broadcast.is_static;
     const int bytes = repeats ? row_.source_bits / 8 : operand.size / 8;
     if (repeats || row_.touched == Touched::all) {
-      if (!is_any_active()) return {};
+      if (!is_any_active()) {
+        step_.general = domain_.constant(std::min(8 * bytes, 64), 0);
+        return {};
+      }
       const std::span<Byte> all(vector.data(), static_cast<size_t>(bytes));
       if (Status status = state_.load(operand, 0, all); !status) return status;
       if (repeats) repeat(vector, bytes);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/machine/symbols.hpp"
 
+#include <algorithm>
+
 #include "tools/prove/term/float_terms.hpp"
 
 namespace castor::machine {
@@ -48,6 +50,37 @@ Term Symbols::look_up(std::span<const Bits> entries, Bits index) const {
   if (const auto value = value_of(index)) return entries[*value];
   if (const auto values = values_of(entries)) return terms_.table(*values, width, index);
   return prove::entry_of(entries, index);
+}
+
+namespace {
+
+/// The bits at which parts of the term end, one after another.
+void add_ends(const Term& term, int begin, std::vector<int>& ends) {
+  if (term.op() == TermOp::concat) {
+    const Term low = term.operand(1);
+    add_ends(low, begin, ends);
+    add_ends(term.operand(0), begin + low.width(), ends);
+  } else {
+    ends.push_back(begin + term.width());
+  }
+}
+
+}  // namespace
+
+Term Symbols::or_of_parts(Bits a, Bits b) {
+  std::vector<int> ends;
+  add_ends(a, 0, ends);
+  add_ends(b, 0, ends);
+  std::ranges::sort(ends);
+  Term result;
+  int begin = 0;
+  for (const int end : ends) {
+    if (end == begin) continue;
+    const Term part = prove::extract(a, begin, end - begin) | prove::extract(b, begin, end - begin);
+    result = result ? prove::concat(part, result) : part;
+    begin = end;
+  }
+  return result;
 }
 
 std::optional<Term> Symbols::narrowed(Bits a, int most) {

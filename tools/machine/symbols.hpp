@@ -38,6 +38,7 @@ class Symbols {
   static Bits sub(Bits a, Bits b) { return a - b; }
   static Bits mul(Bits a, Bits b) { return a * b; }
   static Bits bit_and(Bits a, Bits b) { return a & b; }
+  static Bits or_of_parts(Bits a, Bits b);
   static Bits bit_or(Bits a, Bits b) { return a | b; }
   static Bits bit_xor(Bits a, Bits b) { return a ^ b; }
   static Bits bit_not(Bits a) { return ~a; }

@@ -59,6 +59,10 @@ const Row rows[] = {
      other_mnemonic("vpaddd", ZYDIS_MNEMONIC_VPSUBD, 1), wrong_element},
     {"shift_of_a_slice", "requantize-fx16-to-fx8-embarc.avx2",
      other_mnemonic("vpsravd", ZYDIS_MNEMONIC_VPSRLVD), wrong_element},
+    {"bits_after_the_last_element", "u2-to-u3-bitwise.avx2",
+     other_mnemonic("or", ZYDIS_MNEMONIC_MOV, 2), "bits between elements"},
+    {"bits_of_an_element_before", "u2-to-u3-bitwise.avx2",
+     other_mnemonic("not", ZYDIS_MNEMONIC_NEG), wrong_element},
     {"registers_restored_from_other_slots", "fused-select-scale.avx2_vnni", swapped_pops(),
      "returns"},
 };

@@ -10,9 +10,6 @@
 namespace castor::test {
 namespace {
 
-/// A kernel of which only the lengths that are run are proved: its loops are within tiles.
-constexpr std::string_view of_some_lengths[] = {"u2-to-u3-bitwise.avx2"};
-
 /// Kernels of which iterations are long, or queries are decided for each code of a source, one
 /// after another: --long.
 constexpr std::string_view slow[] = {"fused-encoded-blocks.avx512_vbmi",
@@ -51,14 +48,13 @@ TEST_P(KernelProof, StoresWhatTheLaneProgramComputes) {
     const auto proof = prover.prove();
     const prove::NestProof& counts = prover.proof();
     fmt::print(
-        "{}: {}; {} runs, {} elements, {} terms equal, {} queries, {} undecided, {:.2f} s{}\n",
+        "{}: {}; {} runs, {} elements, {} terms equal, {} queries, {} undecided, {:.2f} s {}\n",
         listing, proof.ok() ? "proved" : proof.error().to_string(), counts.runs, counts.elements,
         counts.same, counts.queries, counts.undecided, counts.seconds,
-        counts.every_length ? "" : "; some lengths: " + counts.not_every_length_because);
+        counts.not_every_length_because);
     ASSERT_TRUE(proof.ok()) << proof.error().to_string();
     EXPECT_EQ(counts.undecided, 0u);
-    const bool is_partial = std::ranges::count(of_some_lengths, listing) > 0;
-    EXPECT_EQ(counts.every_length, !is_partial) << counts.not_every_length_because;
+    EXPECT_TRUE(counts.every_length) << counts.not_every_length_because;
   }
 }
 

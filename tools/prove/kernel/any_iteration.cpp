@@ -143,6 +143,8 @@ castor::Status NestRun::move_tensor(size_t operand, int64_t elements) {
   region.base += static_cast<uint64_t>(gone);
   region.bytes.erase(region.bytes.begin(), region.bytes.begin() + gone);
   region.is_known.erase(region.is_known.begin(), region.is_known.begin() + gone);
+  std::vector<SymbolByte>& before = before_[operand];
+  if (!before.empty()) before.erase(before.begin(), before.begin() + gone);
   region.is_written.assign(region.bytes.size(), false);
   skipped_bytes_[operand] = gone;
   return {};

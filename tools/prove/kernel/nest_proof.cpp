@@ -7,18 +7,42 @@
 #include <numeric>
 #include <random>
 
+#include "jit/emit/chunk_plan.hpp"
 #include "tools/prove/kernel/own_element.hpp"
 #include "tools/prove/lane/reciprocal_lemmas.hpp"
 #include "tools/prove/term/evaluate.hpp"
 
 namespace castor::prove {
 
-const jit::CodeLoop* loop_over_rows(const jit::MachineCode& code) {
-  const jit::CodeLoop* found = nullptr;
-  for (const jit::CodeLoop& loop : code.loops) {
-    if (found == nullptr || loop.elements > found->elements) found = &loop;
+namespace {
+
+/// The innermost loop around another one, whose iterations are tiles; `inner` where there is none.
+jit::CodeLoop loop_over_tiles(std::span<const jit::DecodedInstruction> program,
+                              const jit::CodeLoop& inner) {
+  jit::CodeLoop around = inner;
+  for (const jit::DecodedInstruction& decoded : program) {
+    const auto target = jit::branch_target(decoded);
+    const bool is_around = target && *target < inner.begin && decoded.offset >= inner.end;
+    const bool is_first = around.elements == inner.elements;
+    if (!is_around || (!is_first && *target < around.begin)) continue;
+    around.begin = *target;
+    around.elements = jit::tile_elements;
+    around.name = "loop over tiles";
   }
-  return found;
+  return around;
+}
+
+}  // namespace
+
+Result<std::optional<jit::CodeLoop>> loop_over_rows(const NestSubject& code) {
+  std::optional<jit::CodeLoop> found;
+  for (const jit::CodeLoop& loop : code.code.loops) {
+    if (!found || loop.elements > found->elements) found = loop;
+  }
+  if (!found || !code.form.has(jit::Access::bitwise)) return found;
+  const auto program = jit::decode(code.code);
+  if (!program) return program.error();
+  return std::optional(loop_over_tiles(*program, *found));
 }
 
 namespace {
@@ -144,7 +168,15 @@ castor::Status NestProver::compare(NestRun& run, int64_t first, int64_t end) {
     if (index[0] < first || index[0] >= end) continue;
     if (castor::Status status = compare_element(run, index); !status) return status;
   } while (advance(index, run.extents()));
-  return {};
+  return check_gaps(run);
+}
+
+castor::Status NestProver::check_gaps(NestRun& run) {
+  const Term changes = run.gaps_change();
+  const bool never = changes.is_constant(0) || decide_(changes) == Decision::never;
+  if (never) return {};
+  return Error(ErrorCode::internal,
+               fmt::format("bits between elements of {} are changed", text_of(run.extents())));
 }
 
 std::vector<int64_t> NestProver::extents_of(int64_t length) const {
@@ -233,10 +265,6 @@ castor::Status NestProver::prove_lengths(const jit::CodeLoop* loop) {
     if (castor::Status status = prove_extents(extents_of(length)); !status) return status;
   }
   if (loop == nullptr) return {};
-  if (code_.form.has(jit::Access::bitwise)) {
-    proof_.not_every_length_because = "its loops are within tiles";
-    return prove_extents(extents_of(2 * elements + 1));
-  }
   const int64_t last = (iterations_of_round(*loop) + 1) * elements;
   for (int64_t left = elements; left <= last; ++left) {
     if (left + 1 < last && !takes_(left % elements)) continue;
@@ -254,8 +282,16 @@ castor::Status NestProver::prove_lengths(const jit::CodeLoop* loop) {
 Result<NestProof> NestProver::prove() {
   const auto begin = std::chrono::steady_clock::now();
   if (castor::Status status = compute_expected(); !status) return status.error();
-  if (castor::Status status = prove_lengths(loop_over_rows(code_.code)); !status) {
-    return status.error();
+  const auto loop = loop_over_rows(code_);
+  if (!loop) return loop.error();
+  // Elements that begin inside a byte are copied in other ways where they are dense, and where all
+  // begin at the same bit.
+  const std::initializer_list<int64_t> strides = {1, 8, 2};
+  const size_t left_out = code_.form.has(jit::Access::bitwise) ? 0 : strides.size() - 1;
+  for (const int64_t stride : std::span(strides).subspan(left_out)) {
+    code_.stride = stride;
+    castor::Status status = prove_lengths(*loop ? &**loop : nullptr);
+    if (!status) return status.error();
   }
   if (code_.form.rank > 1) {
     std::vector<int64_t> extents(static_cast<size_t>(code_.form.rank), 2);

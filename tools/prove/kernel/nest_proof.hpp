@@ -47,6 +47,7 @@ class NestProver {
 
  private:
   castor::Status compare(NestRun& run, int64_t first, int64_t end);
+  castor::Status check_gaps(NestRun& run);
   castor::Status compute_expected();
   castor::Status compare_element(NestRun& run, std::span<const int64_t> index);
   Term renamed(const Term& found, NestRun& run, std::span<const int64_t> index,
@@ -61,7 +62,7 @@ class NestProver {
   Result<NestRun> run_to_arrival(Symbols& symbols, RepeatedElements& repeated,
                                  const jit::CodeLoop& loop, int64_t length, int arrival);
 
-  const NestSubject code_;
+  NestSubject code_;
   const Decide decide_;
   const std::function<bool(int64_t)> takes_;
   /// Terms of one element: what the lane program computes, and what stored elements are once their
@@ -74,7 +75,8 @@ class NestProver {
   NestProof proof_;
 };
 
-/// The loop that does most elements of a row: the main loop, or the tail; null where there is none.
-const jit::CodeLoop* loop_over_rows(const jit::MachineCode& code);
+/// The loop whose iterations do most elements of a row: the main loop, or the tail; where rows go
+/// through tiles, the loop over them. Nothing where there is no loop.
+Result<std::optional<jit::CodeLoop>> loop_over_rows(const NestSubject& code);
 
 }  // namespace castor::prove

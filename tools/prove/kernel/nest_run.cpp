@@ -67,8 +67,8 @@ int64_t NestTensor::bits_along(int64_t steps) const {
 
 namespace {
 
-/// Elements from one to the next along the innermost axis. Strided ones are apart.
-int64_t innermost_stride(const NestTensor& tensor) {
+/// Elements from one to the next along the innermost axis.
+int64_t innermost_stride(const NestTensor& tensor, int64_t stride) {
   switch (tensor.access) {
     case Access::uniform:
     case Access::periodic:
@@ -76,7 +76,7 @@ int64_t innermost_stride(const NestTensor& tensor) {
     case Access::contiguous:
     case Access::repeated: return 1;
     case Access::tables: return tensor.entries;
-    default: return 2;
+    default: return stride;
   }
 }
 
@@ -96,7 +96,7 @@ NestTensor tensor_of(const NestSubject& code, size_t k, std::span<const int64_t>
   if (code.nest.is_table(k)) {
     tensor.entries = int64_t{1} << code.nest.program.sources[k].index_bits;
   }
-  int64_t stride = innermost_stride(tensor);
+  int64_t stride = innermost_stride(tensor, code.stride);
   if (access == Access::bitwise) tensor.first = 3;
   int64_t last = tensor.first;
   for (const int64_t extent : extents) {
@@ -134,9 +134,13 @@ castor::Status NestRun::lay_out(const NestSubject& code, RepeatedElements& repea
     tensor.address = (k + 1) << 36;
     tensors_.push_back(std::move(tensor));
     skipped_bytes_.push_back(0);
+    before_.emplace_back();
     machine_.memory().add(fmt::format("operand {}", k), tensors_[k].address,
                           static_cast<size_t>(tensors_[k].bytes()), tensors_[k].is_output);
-    if (tensors_[k].is_output) continue;
+    if (tensors_[k].is_output) {
+      fill_output(k);
+      continue;
+    }
     if (castor::Status status = make_elements(code, k, repeated); !status) return status;
     fill(k);
   }
@@ -166,6 +170,14 @@ castor::Status NestRun::make_elements(const NestSubject& code, size_t operand,
     tensor.elements.push_back(*element);
   }
   return {};
+}
+
+/// Bytes that may be anything, and are remembered.
+void NestRun::fill_output(size_t operand) {
+  machine::Region<Symbols>& region = region_of(operand);
+  for (SymbolByte& byte : region.bytes) byte = {machine_.domain().terms().input("before", 8), 0};
+  region.is_known.assign(region.size(), true);
+  before_[operand] = region.bytes;
 }
 
 /// The bytes that elements make.
@@ -244,6 +256,42 @@ void NestRun::fill_arguments(const NestSubject& code) {
   std::vector<uint8_t> bytes(8 * words.size());
   std::memcpy(bytes.data(), words.data(), bytes.size());
   add_constants("the arguments", arguments, bytes);
+}
+
+/// Whether a bit of the region is one of an element's.
+std::vector<bool> NestRun::bits_of_elements(size_t operand) {
+  const NestTensor& tensor = tensors_[operand];
+  std::vector<bool> are_used(8 * region_of(operand).size());
+  std::vector<int64_t> index(extents_.size(), 0);
+  for (size_t axis = 0; axis < index.size();) {
+    for (index[0] = 0; index[0] < extents_[0]; ++index[0]) {
+      for (int b = 0; b < bits_of(tensor.type); ++b) {
+        const int64_t at =
+            storage_bit(tensor.type, tensor.number_of(index), b) - 8 * skipped_bytes_[operand];
+        if (at >= 0) are_used[static_cast<size_t>(at)] = true;
+      }
+    }
+    for (axis = 1; axis < index.size() && ++index[axis] == extents_[axis]; ++axis) index[axis] = 0;
+  }
+  return are_used;
+}
+
+Term NestRun::gaps_change() {
+  Term changes = machine_.domain().terms().truth(false);
+  for (size_t k = 0; k < tensors_.size(); ++k) {
+    const bool has_gaps =
+        tensors_[k].access == Access::strided || tensors_[k].access == Access::bitwise;
+    if (!tensors_[k].is_output || !has_gaps || tensors_[k].count == 0) continue;
+    const std::vector<bool> are_used = bits_of_elements(k);
+    const machine::Region<Symbols>& region = region_of(k);
+    for (size_t i = 0; i < are_used.size(); ++i) {
+      if (are_used[i]) continue;
+      const int b = static_cast<int>(i % 8);
+      const Term now = bit(Symbols::join(&region.bytes[i / 8], 1), b);
+      changes = changes | not_equal(now, bit(Symbols::join(&before_[k][i / 8], 1), b));
+    }
+  }
+  return changes;
 }
 
 Term NestRun::stored_element(size_t operand, int64_t number) {

@@ -25,6 +25,8 @@ struct NestSubject {
   const jit::MachineCode& code;
   /// Elements of a period of the innermost axis, where the form has periods.
   int64_t period = 0;
+  /// From an element to the next one of strided operands, and of those that begin inside a byte.
+  int64_t stride = 2;
   /// By input, of values in scratch that an earlier nest makes of one source: its program; null, or
   /// left out, where elements may be anything.
   std::vector<const jit::LaneProgram*> makers{};
@@ -91,6 +93,9 @@ class NestRun {
   machine::Region<Symbols>& region_of(size_t operand);
   /// The bits of an element that the code has stored; no term where a byte of it was not written.
   Term stored_element(size_t operand, int64_t number);
+  /// Whether some bit that is none of an output's elements has changed, of outputs whose elements
+  /// are apart or may begin inside a byte: a truth.
+  Term gaps_change();
 
   /// At a loop's begin in iteration 1: becomes its iteration t of any number. `first` is there in
   /// iteration 0 of a row that is one iteration shorter, `next` in iteration 2 of one that is one
@@ -114,6 +119,8 @@ class NestRun {
   castor::Status lay_out(const NestSubject& code, RepeatedElements& repeated);
   castor::Status make_elements(const NestSubject& code, size_t operand, RepeatedElements& repeated);
   void fill(size_t operand);
+  void fill_output(size_t operand);
+  std::vector<bool> bits_of_elements(size_t operand);
   void fill_arguments(const NestSubject& code);
   void add_constants(std::string name, uint64_t address, std::span<const uint8_t> bytes);
   void generalise_registers(NestRun& first, NestRun& next);
@@ -124,7 +131,8 @@ class NestRun {
   Machine machine_;
   std::vector<int64_t> extents_;
   std::vector<NestTensor> tensors_;
-  std::vector<int64_t> skipped_bytes_;  ///< each tensor has before its region
+  std::vector<int64_t> skipped_bytes_;                    ///< each tensor has before its region
+  std::vector<std::vector<machine::SymbolByte>> before_;  ///< bytes of each output's region
 };
 
 }  // namespace castor::prove

@@ -164,11 +164,16 @@ class Run {
     if (Status status = path.machine.step(); !status) return status;
     if (path.machine.is_done()) {
       if (Status status = path.machine.check_return(); !status) return status;
-    } else if (stop_ != nullptr && path.machine.offset() == stop_->offset) {
-      path.is_stopped = ++path.arrivals == stop_->arrivals;
+    } else {
+      arrive(path);
     }
     if (path.is_over()) merge_others(path);
     return {};
+  }
+
+  void arrive(Path& path) {
+    if (stop_ == nullptr || path.machine.offset() != stop_->offset) return;
+    path.is_stopped = ++path.arrivals == stop_->arrivals;
   }
 
   void fork(Path& path, const Term& jumps) {
@@ -177,6 +182,8 @@ class Run {
     other.conditions.push_back(jumps);
     path.machine.decide_jump(false);
     path.conditions.push_back(~jumps);
+    arrive(other);
+    arrive(path);
   }
 
   const CodeOrder order_;
