@@ -56,6 +56,10 @@ std::string main_loop_text(const Nest& nest, const ChunkPlan& plan) {
     return "64 codes at a time, by the products of a scale and each significand that codes have; "
            "the lane program for scales with which results might not be normal";
   }
+  if (plan.scales_nibbles()) {
+    return "128 codes at a time, by the 16 results that a scale has; the lane program for scales "
+           "with which results might not be normal";
+  }
   if (plan.encodes_powers()) {
     return "64 elements at a time, by the bytes of their exponents and mantissas; the lane program "
            "for infinities, NaNs and the smallest and largest powers";

@@ -28,6 +28,14 @@ void emit_leave_if_out_of_range(Assembler& code, const Xbyak::Reg64& from, const
                                 ScaleSigns signs, const Xbyak::Zmm& scales,
                                 const Xbyak::Opmask& out_of_range, const Xbyak::Label& exit);
 
+/// Emits what does a row's last elements, which short rows often have none of: one jump goes past
+/// it.
+template <class EmitTail>
+void emit_unless_row_is_done(Assembler& code, const EmitTail& emit_tail) {
+  code.cmp(gpr::index, gpr::extent);
+  emit_unless(code, Condition::greater_equal, emit_tail);
+}
+
 /// Emits loops that stream where the row's output is aligned, and others that store through the
 /// caches what those leave.
 template <class EmitLoops>

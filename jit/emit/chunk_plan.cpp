@@ -11,6 +11,7 @@
 #include "jit/emit/power_codes.hpp"
 #include "jit/emit/row_table.hpp"
 #include "jit/emit/scaled_codes.hpp"
+#include "jit/emit/scaled_nibbles.hpp"
 #include "jit/plan/table_method.hpp"
 
 namespace castor::jit {
@@ -68,6 +69,8 @@ ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& targe
   plan.lanes = target.vector_bits() / nest.program.widest_bits();
   if (scales_codes(nest, form, target)) {
     plan.instead = CodeScaling{};
+  } else if (scales_nibbles(nest, form, target)) {
+    plan.instead = NibbleScaling{};
   } else if (encodes_powers(nest, form, target)) {
     plan.instead = PowerCoding{};
   } else if (const auto tables = code_tables(nest, form, target, plan.lanes)) {

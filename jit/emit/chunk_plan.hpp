@@ -17,6 +17,8 @@ struct CodeTables {
 };
 /// Whole groups of codes are scaled (emit/scaled_codes.hpp).
 struct CodeScaling {};
+/// Whole groups of 4-bit codes are scaled (emit/scaled_nibbles.hpp).
+struct NibbleScaling {};
 /// Whole groups of floats are encoded (emit/power_codes.hpp).
 struct PowerCoding {};
 
@@ -29,7 +31,7 @@ struct ChunkPlan {
   bool has_windows = false;    ///< sub-byte operands go through windows, in groups of chunks
   bool has_tiles = false;      ///< they go through windows of tile_elements
   /// What does most elements instead of the lane program, if anything does.
-  std::variant<std::monostate, CodeTables, CodeScaling, PowerCoding> instead;
+  std::variant<std::monostate, CodeTables, CodeScaling, NibbleScaling, PowerCoding> instead;
   int pending_vectors = 0;  ///< registers that packing holds between chunks
   /// Vectors of partial results of each accumulator in a row that is folded; 0: none is.
   int fold_vectors = 0;
@@ -41,6 +43,7 @@ struct ChunkPlan {
   const CodeTables* tables() const { return std::get_if<CodeTables>(&instead); }
   bool has_row_tables() const { return tables() != nullptr && tables()->block == 0; }
   bool scales_codes() const { return std::holds_alternative<CodeScaling>(instead); }
+  bool scales_nibbles() const { return std::holds_alternative<NibbleScaling>(instead); }
   bool encodes_powers() const { return std::holds_alternative<PowerCoding>(instead); }
 };
 

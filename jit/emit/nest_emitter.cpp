@@ -15,6 +15,7 @@
 #include "jit/emit/row_blocks.hpp"
 #include "jit/emit/row_table.hpp"
 #include "jit/emit/scaled_codes.hpp"
+#include "jit/emit/scaled_nibbles.hpp"
 #include "jit/lane/hoist.hpp"
 #include "jit/lane/reciprocals.hpp"
 
@@ -56,6 +57,7 @@ Frame::Needs frame_needs(const Nest& nest, const NestForm& form, const ChunkPlan
 /// The registers that row tables, scaled codes and accumulators use.
 TakenRegisters taken_registers(const Nest& nest, const ChunkPlan& plan, const Target& target) {
   if (plan.scales_codes()) return {CodeScaler::taken_vectors, CodeScaler::taken_masks};
+  if (plan.scales_nibbles()) return {NibbleScaler::taken_vectors, NibbleScaler::taken_masks};
   if (plan.encodes_powers()) return {PowerCoder::taken_vectors, PowerCoder::taken_masks};
   if (plan.fold_vectors > 0) {
     const uint32_t in_blocks =
@@ -104,6 +106,7 @@ class NestEmitter {
       if (plan_.block_chunks > 0) blocks_.emplace(nest, form, plan_, lanes_, frame_);
     }
     if (plan_.scales_codes()) scaler_.emplace(nest, form, code_, frame_, loops_);
+    if (plan_.scales_nibbles()) nibbles_.emplace(nest, form, code_, frame_, loops_);
     if (plan_.encodes_powers()) coder_.emplace(nest, form, code_, frame_, loops_);
     if (const CodeTables* tables = plan_.tables()) {
       table_.emplace(nest, *tables, form.stores, lanes_, frame_, loops_);
@@ -167,6 +170,7 @@ class NestEmitter {
   std::vector<Source*> sources_;
   std::optional<RowTable> table_;
   std::optional<CodeScaler> scaler_;
+  std::optional<NibbleScaler> nibbles_;
   std::optional<PowerCoder> coder_;
   std::optional<RowAccumulators> folds_;
   std::optional<RowBlocks> blocks_;
@@ -188,6 +192,7 @@ void NestEmitter::emit_entry() {
     const Section constants = code_.section(CodeSection::constants);
     if (table_) table_->emit_constants();
     if (scaler_) scaler_->emit_constants();
+    if (nibbles_) nibbles_->emit_constants();
     if (coder_) coder_->emit_constants();
   }
   lanes_.emit_hoisted(LoopLevel::nest, sources_);
@@ -299,6 +304,7 @@ void NestEmitter::emit_row() {
   code_.xor_(gpr::index.cvt32(), gpr::index.cvt32());
   if (table_) return plan_.has_row_tables() ? table_->emit_row() : emit_table_blocks();
   if (scaler_) return form_.has_periods() ? emit_scaled_blocks(*scaler_) : emit_scaled_row();
+  if (nibbles_) return emit_scaled_blocks(*nibbles_);
   if (coder_) return emit_scaled_blocks(*coder_);
   if (form_.stores == Stores::streaming) return emit_streaming_axis();
   if (plan_.has_tiles) return emit_tiles();
@@ -309,13 +315,15 @@ void NestEmitter::emit_row() {
 /// The lane program does what is less than a group, or all where the scale is out of range.
 void NestEmitter::emit_scaled_row() {
   scaler_->emit_row();
-  if (form_.stores == Stores::streaming) {
-    code_.test(gpr::index, gpr::index);
-    emit_unless(code_, Condition::not_equal, [&] { emit_streaming_axis(); });
-  } else if (plan_.has_main_loop) {
-    emit_main_loop();
-  }
-  emit_tail_loop();
+  emit_unless_row_is_done(code_, [&] {
+    if (form_.stores == Stores::streaming) {
+      code_.test(gpr::index, gpr::index);
+      emit_unless(code_, Condition::not_equal, [&] { emit_streaming_axis(); });
+    } else if (plan_.has_main_loop) {
+      emit_main_loop();
+    }
+    emit_tail_loop();
+  });
 }
 
 /// The lane program does the iterations that have scales out of range, and the last elements.

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small floats times scales as bf16, 64 codes at a time, without arithmetic on them: block formats
-// and fp8 with scales (AVX512-VBMI).
+// Floats of 8 bits times scales as bf16, 64 codes at a time, without arithmetic on them: block
+// formats and fp8 with scales (AVX512-VBMI).
 //
-// A product with a power of two is rounded as it is without that power, while all results are
-// normal numbers. So the products of one scale are known from those of the few significands that
-// the format has. These fill a table in a vector register: one f32 product, rounded to bf16, for
-// each class of codes, which are the significands (1, 1.125, ... of f8e4m3), zero, and what is no
-// number. A code's bytes are looked up as a word of 16 bits:
+// The products of a scale fill a table in a vector register: one f32 product, rounded to bf16, for
+// each class of codes (code_words.hpp). A code's bytes are looked up as a word of 16 bits:
 //
 //   sign << 15 | exponent << 7 | number of the class's product in the table
 //
@@ -16,33 +13,17 @@
 // program: they are compared first.
 #pragma once
 
-#include <array>
 #include <vector>
 
-#include "jit/emit/block_scales.hpp"
+#include "jit/emit/code_words.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/emit/nest_loops.hpp"
 
 namespace castor::jit {
 
-/// Whether a nest's codes are scaled in this way: it wants VBMI, contiguous codes of 8 bits, or of
-/// 4 in blocks, and for each row one scale, or one for each block of 32, or of 16 codes of 4 bits.
+/// Whether a nest's codes are scaled in this way: it wants VBMI, contiguous codes of 8 bits, and
+/// for each row one scale, or one for each block of 32.
 bool scales_codes(const Nest& nest, const NestForm& form, const Target& target);
-
-/// Codes that have one significand, or are zero, or one NaN or infinity.
-struct CodeClass {
-  uint32_t significand;  ///< what stands for them, as f32
-  bool is_number;        ///< and not zero
-};
-
-/// What look-ups of a small float's codes are made of.
-struct CodeWords {
-  explicit CodeWords(ElementType type);
-
-  std::vector<CodeClass> classes;        ///< in the order of the table's lanes
-  std::array<uint16_t, 256> words = {};  ///< by code
-  ScaleRange scales;
-};
 
 class CodeScaler {
  public:
@@ -66,7 +47,6 @@ class CodeScaler {
   int elements_per_iteration() const;
 
  private:
-  bool has_common_table() const { return block_ == 16; }
   const CodeClass* class_of_lane(int lane) const;
   std::vector<uint8_t> words_byte(int vector, int byte) const;
   std::vector<uint8_t> order_of_codes() const;
@@ -88,7 +68,6 @@ class CodeScaler {
   const size_t scales_;
   const size_t sink_;
   const bool are_powers_;
-  const int code_bits_;
   const int block_;  ///< elements with one scale; 0: a row
   const CodeWords words_;
 };

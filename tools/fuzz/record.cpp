@@ -91,7 +91,7 @@ void mark_plan(Coverage& coverage, size_t tier, const jit::Nest& nest, const Ele
   if (plan.tables() != nullptr) {
     hit(coverage, plan.has_row_tables() ? NestCell::row_table : NestCell::block_table, tier);
   }
-  if (plan.scales_codes()) {
+  if (plan.scales_codes() || plan.scales_nibbles()) {
     hit(coverage, form.has_periods() ? NestCell::scaled_blocks : NestCell::scaled_rows, tier);
   }
   if (plan.encodes_powers()) hit(coverage, NestCell::encoded_blocks, tier);

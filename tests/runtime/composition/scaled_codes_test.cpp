@@ -126,11 +126,12 @@ TEST(ScaledCodes, InSquares) {
 /// Stores past the caches, to outputs that begin at a line, within one, and inside an element.
 TEST(ScaledCodes, Streaming) {
   constexpr int64_t blocks = 16 * 900 + 5;
-  for (const int64_t rows : {int64_t{1}, int64_t{5}}) {
+  const std::pair<ElementType, int64_t> cases[] = {{f8e4m3, 1}, {f8e4m3, 5}, {f4e2m1, 1}};
+  for (const auto& [type, rows] : cases) {
     const bool in_rows = rows > 1;
     const int64_t columns = blocks * 32 / rows / 64 * 64 + 37 * (in_rows ? 1 : 0);
     const Dims shape = in_rows ? Dims{rows, columns} : Dims{blocks * 32};
-    const Patterns codes = codes_of(f8e4m3, shape);
+    const Patterns codes = codes_of(type, shape);
     const Patterns scales = in_rows ? scales_of({rows, 1}, 1) : scales_of({blocks}, 16);
     const FunctionPtr function =
         scaling(codes, scales,
@@ -167,14 +168,17 @@ TEST(ScaledCodes, AreChosen) {
     const FunctionPtr function = canonicalize(scaling(codes, scales, product));
     const Result<std::string> text = jit::dump_nest(*function, {jit::Tier::avx512_vbmi});
     EXPECT_TRUE(text.ok());
-    return text->find("64 codes at a time") != std::string::npos;
+    return text->find("codes at a time") != std::string::npos;
   };
   constexpr std::string_view by_32 = "%w, %t {broadcast = blocked, axes = [0], block = [32]}";
   constexpr std::string_view by_16 = "%w, %t {broadcast = blocked, axes = [0], block = [16]}";
   EXPECT_TRUE(is_chosen(codes_of(f8e4m3, {1024}), scales_of({32}, 1), by_32));
   EXPECT_TRUE(is_chosen(codes_of(f8e5m2, {1024}), powers_of({32}, 1), by_32));
-  EXPECT_TRUE(is_chosen(codes_of(f4e2m1, {1024}), powers_of({32}, 1), by_32));
-  EXPECT_TRUE(is_chosen(codes_of(f4e2m1, {1024}), scales_of({64}, 1), by_16));
+  for (const std::string_view blocks : {by_32, by_16}) {
+    const int64_t count = blocks == by_32 ? 32 : 64;
+    EXPECT_TRUE(is_chosen(codes_of(f4e2m1, {1024}), powers_of({count}, 1), blocks));
+    EXPECT_TRUE(is_chosen(codes_of(f4e2m1, {1024}), scales_of({count}, 1), blocks));
+  }
   EXPECT_FALSE(is_chosen(codes_of(f8e4m3, {1024}), scales_of({64}, 1), by_16));
   EXPECT_FALSE(is_chosen(codes_of(f8e4m3fnuz, {1024}), scales_of({32}, 1), by_32));
   EXPECT_TRUE(is_chosen(codes_of(f8e4m3, {9, 128}), scales_of({9, 1}, 1), "%t, %w"));

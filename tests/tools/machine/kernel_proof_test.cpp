@@ -12,9 +12,9 @@ namespace {
 
 /// Kernels of which iterations are long, or queries are decided for each code of a source, one
 /// after another: --long.
-constexpr std::string_view slow[] = {"fused-encoded-blocks.avx512_vbmi",
-                                     "fused-scaled-codes.avx512_vbmi",
-                                     "u3-split-to-u3.avx512_vbmi"};
+constexpr std::string_view slow[] = {
+    "fused-encoded-blocks.avx512_vbmi", "fused-scaled-codes.avx512_vbmi",
+    "fused-scaled-nibbles.avx512_vbmi", "u3-split-to-u3.avx512_vbmi"};
 
 std::vector<std::filesystem::path> elementwise_listings() {
   std::vector<std::filesystem::path> some;
