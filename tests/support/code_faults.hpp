@@ -3,10 +3,13 @@
 // and operands in the same bytes.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "jit/code.hpp"
 #include "jit/listing/decoder.hpp"
@@ -102,6 +105,32 @@ inline Fault swapped_pops() {
       std::swap(code.bytes[first.offset + i], code.bytes[second.offset + i]);
     }
   };
+}
+
+// ---- Tables of faults
+
+struct PlantedFault {
+  std::string_view name;
+  std::string_view listing;
+  Fault plant;
+  std::string_view found;  ///< by an error that says so
+};
+
+inline std::string name_of_fault(const testing::TestParamInfo<PlantedFault>& row) {
+  return std::string(row.param.name);
+}
+
+/// Plants a fault in a code, and expects that `prove()` then fails with what the fault is found by.
+template <class Prove>
+void expect_found(const PlantedFault& fault, MachineCode& code, const Prove& prove) {
+  const std::vector<std::byte> before = code.bytes;
+  fault.plant(code);
+  ASSERT_NE(code.bytes, before) << "nothing is planted";
+  const auto proof = prove();
+  ASSERT_FALSE(proof.ok()) << "the proof holds";
+  EXPECT_EQ(proof.error().code, ErrorCode::internal) << proof.error().message;
+  EXPECT_NE(proof.error().message.find(fault.found), std::string::npos) << proof.error().message;
+  fmt::print("{}: {}\n", fault.name, proof.error().message);
 }
 
 }  // namespace castor::test

@@ -156,8 +156,9 @@ Result<prove::Results> known_results(const ProveCommand& command) {
   return prove::Results::read(command.results);
 }
 
-/// Each subject on each tier, by as many threads as the command says. What was found is written now
-/// and then, so that an interruption loses little.
+/// Each subject on each tier, by as many threads as the command says: tier by tier, since one query
+/// is often that of several tiers, for which threads would wait. What was found is written now and
+/// then, so that an interruption loses little.
 Status prove_subjects(prove::Prover& prover, const ProveCommand& command, const Subjects& subjects,
                       const std::vector<jit::Tier>& tiers) {
   constexpr size_t written_every = 8;
@@ -172,7 +173,7 @@ Status prove_subjects(prove::Prover& prover, const ProveCommand& command, const 
   };
   const auto work = [&] {
     for (size_t i = next++; i < subjects.size() * tiers.size(); i = next++) {
-      prover.prove(subjects[i / tiers.size()], tiers[i % tiers.size()], print_finding);
+      prover.prove(subjects[i % subjects.size()], tiers[i / subjects.size()], print_finding);
       if (!command.write.empty() && !write()) return;
     }
   };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/prove/kernel/epilogue_proof.hpp"
 
+#include <set>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -115,17 +117,6 @@ Term ResultProver::renamed(const Term& stored, const Term& accumulator,
   return of_own_elements(of_sum, replacements, terms_, others_, Neighbours::kept);
 }
 
-Status ResultProver::decide(const Term& found, size_t sink, std::string_view where) {
-  ++proof_.queries;
-  const Term wrong = ~expected_->broken & not_equal(found, expected_->elements[sink]);
-  switch (decide_(wrong)) {
-    case Decision::never: return {};
-    case Decision::unknown: ++proof_.undecided; return {};
-    case Decision::possible: break;
-  }
-  return Error(ErrorCode::internal, fmt::format("{} is not the epilogue of its sum", where));
-}
-
 Status ResultProver::compare_results(KernelCall& call, const EpilogueCall& operands, int64_t row,
                                      int64_t element, const Term& sum) {
   if (!expected_) {
@@ -142,8 +133,12 @@ Status ResultProver::compare_results(KernelCall& call, const EpilogueCall& opera
     if (!accumulator) return Error(ErrorCode::internal, where + " does not depend on its sum");
     const Term found = renamed(stored, accumulator, operands, row, element);
     if (found.same_as(expected_->elements[sink])) continue;
-    if (!decided_.emplace(sink, found.id()).second) continue;
-    if (Status status = decide(found, sink, where); !status) return status;
+    const Decision decision = decisions_(*expected_, sink, found);
+    proof_.queries = decisions_.queries();
+    if (decision == Decision::unknown) ++proof_.undecided;
+    if (decision == Decision::possible) {
+      return Error(ErrorCode::internal, fmt::format("{} is not the epilogue of its sum", where));
+    }
   }
   return {};
 }

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <optional>
-#include <set>
 
 #include "tools/prove/kernel/conv_proof.hpp"
 #include "tools/prove/kernel/kernel_call.hpp"
 #include "tools/prove/kernel/own_element.hpp"
+#include "tools/prove/kernel/sink_decisions.hpp"
 #include "tools/prove/lane/execute.hpp"
 #include "tools/prove/term/polynomial.hpp"
 
@@ -56,7 +56,7 @@ class EpilogueCall {
 class ResultProver {
  public:
   ResultProver(const jit::TileEpilogue* epilogue, Decide decide)
-      : epilogue_(epilogue), decide_(std::move(decide)) {}
+      : epilogue_(epilogue), decisions_(std::move(decide)) {}
 
   const jit::TileEpilogue* epilogue() const { return epilogue_; }
   ConvProof& proof() { return proof_; }
@@ -72,15 +72,13 @@ class ResultProver {
   Term accumulator_in(const Term& stored, const Term& sum) const;
   Term renamed(const Term& stored, const Term& accumulator, const EpilogueCall& operands,
                int64_t row, int64_t element);
-  Status decide(const Term& found, size_t sink, std::string_view where);
 
   const jit::TileEpilogue* epilogue_;
-  const Decide decide_;
+  SinkDecisions decisions_;
   Terms terms_;               ///< for one element, the same for all
   std::vector<Term> inputs_;  ///< by operand of the program
   OtherInputs others_;
   std::optional<LaneResult> expected_;
-  std::set<std::pair<size_t, uint32_t>> decided_;  ///< sinks with terms that they may store
   ConvProof proof_;
 };
 

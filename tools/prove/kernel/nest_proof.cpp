@@ -5,12 +5,9 @@
 
 #include <chrono>
 #include <numeric>
-#include <random>
 
 #include "jit/emit/chunk_plan.hpp"
 #include "tools/prove/kernel/own_element.hpp"
-#include "tools/prove/lane/reciprocal_lemmas.hpp"
-#include "tools/prove/term/evaluate.hpp"
 
 namespace castor::prove {
 
@@ -80,43 +77,6 @@ castor::Status NestProver::compute_expected() {
   return {};
 }
 
-namespace {
-
-/// Whether inputs that are drawn make the term 1: faults mostly show at once.
-bool holds_for_drawn_inputs(const Term& truth) {
-  constexpr int draws = 1000;
-  std::mt19937_64 random(3);
-  std::vector<int> widths(truth.terms().input_count());
-  for (const uint32_t id : reachable_nodes(std::span(&truth, 1))) {
-    const Node& node = truth.terms().node(id);
-    if (node.op == TermOp::input) widths[node.detail] = node.width;
-  }
-  Evaluator evaluator(std::span(&truth, 1));
-  std::vector<Bits> inputs(widths.size());
-  for (int i = 0; i < draws; ++i) {
-    for (size_t k = 0; k < inputs.size(); ++k) {
-      inputs[k] = widths[k] == 0 ? 0 : random() & low_mask(widths[k]);
-    }
-    if (evaluator(inputs)[0] != 0) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-/// Whether the sink's element can be another one than the term; asked once of each term.
-Decision NestProver::decide(const Term& found, size_t sink) {
-  const auto [known, is_new] = decided_.try_emplace({sink, found.id()}, Decision::never);
-  if (!is_new) return known->second;
-  ++proof_.queries;
-  const Term is_wrong = ~expected_->broken & not_equal(found, expected_->elements[sink]);
-  if (holds_for_drawn_inputs(is_wrong)) return known->second = Decision::possible;
-  const std::optional<Term> by_lemmas = with_reciprocal_lemmas(is_wrong);
-  if (by_lemmas && decide_(*by_lemmas) == Decision::never) return known->second;
-  known->second = decide_(is_wrong);
-  return known->second;
-}
-
 /// A stored element as a term of the elements at its index; what else it depends on becomes other
 /// inputs.
 Term NestProver::renamed(const Term& found, NestRun& run, std::span<const int64_t> index,
@@ -146,9 +106,9 @@ castor::Status NestProver::compare_element(NestRun& run, std::span<const int64_t
       ++proof_.same;
       continue;
     }
-    if (decide(alone, sink) == Decision::never) continue;
+    if (decisions_(*expected_, sink, alone) == Decision::never) continue;
     const Term found = renamed(stored, run, index, Neighbours::kept);
-    const Decision decision = decide(found, sink);
+    const Decision decision = decisions_(*expected_, sink, found);
     if (decision == Decision::possible) {
       return Error(ErrorCode::internal, where + " is not what the lane program computes");
     }
@@ -173,7 +133,7 @@ castor::Status NestProver::compare(NestRun& run, int64_t first, int64_t end) {
 
 castor::Status NestProver::check_gaps(NestRun& run) {
   const Term changes = run.gaps_change();
-  const bool never = changes.is_constant(0) || decide_(changes) == Decision::never;
+  const bool never = changes.is_constant(0) || decisions_.solver()(changes) == Decision::never;
   if (never) return {};
   return Error(ErrorCode::internal,
                fmt::format("bits between elements of {} are changed", text_of(run.extents())));
@@ -298,6 +258,7 @@ Result<NestProof> NestProver::prove() {
     extents[0] = 37;
     if (castor::Status status = prove_extents(extents); !status) return status.error();
   }
+  proof_.queries = decisions_.queries();
   proof_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return proof_;
 }

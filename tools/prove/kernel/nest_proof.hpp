@@ -6,9 +6,9 @@
 #include <functional>
 #include <map>
 
-#include "tools/prove/kernel/decision.hpp"
 #include "tools/prove/kernel/nest_run.hpp"
 #include "tools/prove/kernel/own_element.hpp"
+#include "tools/prove/kernel/sink_decisions.hpp"
 #include "tools/prove/lane/execute.hpp"
 
 namespace castor::prove {
@@ -32,7 +32,7 @@ class NestProver {
  public:
   /// `takes` chooses among the counts of elements after whole iterations.
   NestProver(const NestSubject& code, Decide decide, std::function<bool(int64_t)> takes)
-      : code_(code), decide_(std::move(decide)), takes_(std::move(takes)) {}
+      : code_(code), decisions_(std::move(decide)), takes_(std::move(takes)) {}
   NestProver(const NestProver&) = delete;
   NestProver& operator=(const NestProver&) = delete;
 
@@ -43,6 +43,7 @@ class NestProver {
   /// One run of given extents.
   castor::Status prove_extents(const std::vector<int64_t>& extents);
 
+  /// So far, where a proof has failed.
   const NestProof& proof() const { return proof_; }
 
  private:
@@ -52,7 +53,6 @@ class NestProver {
   castor::Status compare_element(NestRun& run, std::span<const int64_t> index);
   Term renamed(const Term& found, NestRun& run, std::span<const int64_t> index,
                Neighbours neighbours);
-  Decision decide(const Term& found, size_t sink);
   castor::Status prove_lengths(const jit::CodeLoop* loop);
   castor::Status prove_iterations(const jit::CodeLoop& loop, int64_t left);
   Result<NestRun> any_iteration(Symbols& symbols, RepeatedElements& repeated,
@@ -63,7 +63,7 @@ class NestProver {
                                  const jit::CodeLoop& loop, int64_t length, int arrival);
 
   NestSubject code_;
-  const Decide decide_;
+  SinkDecisions decisions_;
   const std::function<bool(int64_t)> takes_;
   /// Terms of one element: what the lane program computes, and what stored elements are once their
   /// inputs have the same names.
@@ -71,7 +71,6 @@ class NestProver {
   SourceElements inputs_;
   OtherInputs others_;
   std::optional<LaneResult> expected_;
-  std::map<std::pair<size_t, uint32_t>, Decision> decided_;  ///< by sink and term
   NestProof proof_;
 };
 
