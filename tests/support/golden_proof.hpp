@@ -51,7 +51,7 @@ inline int64_t likely_period(const GoldenKernel& kernel, const GoldenNest& made)
   return nest_space(made.nest, shapes->values[made.nest.space], strides, kernel.target).period;
 }
 /// The nest in the form that the listing has of it, or that its method makes of a requantization;
-/// nothing where it is no lane program's, or folds.
+/// nothing where it is no lane program's, or folds short rows in blocks.
 inline Result<std::optional<GoldenNest>> elementwise_nest(const GoldenKernel& kernel,
                                                           GoldenNest made) {
   using Nest = std::optional<GoldenNest>;
@@ -61,13 +61,14 @@ inline Result<std::optional<GoldenNest>> elementwise_nest(const GoldenKernel& ke
     if (!likely) return likely.error();
     return Nest(GoldenNest{std::move(likely->nest), std::move(likely->form)});
   }
-  if (made.nest.convolution || made.nest.program.folds()) return Nest();
+  if (made.nest.convolution) return Nest();
   if (kernel.is_likely) made.form = likely_form(*kernel.function, made.nest, kernel.target);
+  if (made.form.folded_row != 0) return Nest();
   return Nest(std::move(made));
 }
 
 /// Nests of a golden file with their code; empty where it lists something else: kernels of
-/// convolutions, look-ups of bytes, reductions.
+/// convolutions, look-ups of bytes.
 inline Result<std::vector<GoldenCode>> elementwise_codes(const GoldenKernel& kernel) {
   std::vector<GoldenCode> codes;
   if (kernel.spec) return codes;

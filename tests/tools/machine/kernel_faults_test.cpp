@@ -56,6 +56,16 @@ const PlantedFault rows[] = {
      other_mnemonic("or", ZYDIS_MNEMONIC_MOV, 2), "bits between elements"},
     {"bits_of_an_element_before", "u2-to-u3-bitwise.avx2",
      other_mnemonic("not", ZYDIS_MNEMONIC_NEG), wrong_element},
+    {"minimum_for_a_maximum", "reduce-max-abs-rows.avx512",
+     other_mnemonic("vpmaxub", ZYDIS_MNEMONIC_VPMINUB, 2), "is not the fold"},
+    {"half_of_a_result", "reduce-max-abs-rows.avx512", immediate("vpsrldq", 0x0c),
+     "is not the fold"},
+    {"elements_of_another_sum", "reduce-sum.avx2", displacement("vpmovzxwd", 0x10, 1),
+     "is not the fold"},
+    {"chunk_that_is_read_twice", "reduce-max-abs-rows.avx512", displacement("vmovups", -1, 1),
+     "is not the fold"},
+    {"accumulator_that_is_lost", "reduce-max-columns.avx2", swapped_sources("vblendvpd", 1, 2),
+     "is not the fold"},
     {"registers_restored_from_other_slots", "fused-select-scale.avx2_vnni", swapped_pops(),
      "returns"},
 };
@@ -68,7 +78,7 @@ TEST_P(KernelFault, IsFound) {
   const auto kernel = read_golden_kernel(text_of_file(file));
   ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
   auto codes = elementwise_codes(*kernel);
-  ASSERT_TRUE(codes.ok() && codes->size() == 1);
+  ASSERT_TRUE(codes.ok() && !codes->empty());  // the first one is meant
   GoldenCode& each = codes->front();
   expect_found(row, each.code,
                [&] { return prove::NestProver(each.subject(), ask_solver, takes_tail).prove(); });

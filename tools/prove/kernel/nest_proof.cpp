@@ -42,9 +42,6 @@ Result<std::optional<jit::CodeLoop>> loop_over_rows(const NestSubject& code) {
   return std::optional(loop_over_tiles(*program, *found));
 }
 
-namespace {
-
-/// Every index of a space, innermost first; false when there is no further one.
 bool advance(std::vector<int64_t>& index, const std::vector<int64_t>& extents) {
   for (size_t axis = 0; axis < index.size(); ++axis) {
     if (++index[axis] < extents[axis]) return true;
@@ -52,6 +49,8 @@ bool advance(std::vector<int64_t>& index, const std::vector<int64_t>& extents) {
   }
   return false;
 }
+
+namespace {
 
 std::string text_of(std::span<const int64_t> index) {
   return fmt::format("[{}]", fmt::join(index, ", "));
@@ -94,6 +93,7 @@ Term NestProver::renamed(const Term& found, NestRun& run, std::span<const int64_
 }
 
 castor::Status NestProver::compare_element(NestRun& run, std::span<const int64_t> index) {
+  if (code_.nest.program.folds()) return compare_column(run, index);
   for (size_t sink = 0; sink < code_.nest.outputs.size(); ++sink) {
     const size_t k = code_.nest.inputs.size() + sink;
     const Term stored = run.stored_element(k, run.tensors()[k].number_of(index));
@@ -152,7 +152,8 @@ castor::Status NestProver::prove_extents(const std::vector<int64_t>& extents) {
   auto run = NestRun::create(code_, extents, symbols, repeated);
   if (!run) return run.error();
   if (castor::Status status = run->run(); !status) return status;
-  return compare(*run, 0, extents[0]);
+  return folds_rows() ? compare_rows(*run, neutral_partials(*run), 0)
+                      : compare(*run, 0, extents[0]);
 }
 
 /// A run that is at the loop's begin for that time: 1 is the first.
@@ -200,8 +201,10 @@ castor::Status NestProver::prove_iterations(const jit::CodeLoop& loop, int64_t l
   if (!any) return any.error();
   const int64_t index = any->index();
   const int64_t round = iterations_of_round(loop) * loop.elements;
+  const Partials partials = folds_rows() ? partials_in(*any) : Partials();
   if (left < round + loop.elements) {
     if (castor::Status status = any->run(); !status) return status;
+    if (folds_rows()) return compare_rows(*any, partials, index);
     // The iteration's own elements are the same whatever is left after it.
     const bool is_last = left + 1 == round + loop.elements;
     return compare(*any, is_last ? index : index + loop.elements, index + left);
@@ -213,7 +216,8 @@ castor::Status NestProver::prove_iterations(const jit::CodeLoop& loop, int64_t l
   if (!fewer) return fewer.error();
   status = fewer->check_next_iteration(*any);
   if (!status) return status;
-  return compare(*any, index, index + round);
+  return folds_rows() ? compare_partials(*any, partials, index, index + round)
+                      : compare(*any, index, index + round);
 }
 
 /// Lengths from 1 on below one iteration are run: no nest is called for none. All others are rounds
@@ -225,6 +229,10 @@ castor::Status NestProver::prove_lengths(const jit::CodeLoop* loop) {
     if (castor::Status status = prove_extents(extents_of(length)); !status) return status;
   }
   if (loop == nullptr) return {};
+  if (folds_rows()) {  // from the row's begin, where partial results must be neutral
+    castor::Status status = prove_extents(extents_of(2 * elements + 1));
+    if (!status) return status;
+  }
   const int64_t last = (iterations_of_round(*loop) + 1) * elements;
   for (int64_t left = elements; left <= last; ++left) {
     if (left + 1 < last && !takes_(left % elements)) continue;

@@ -49,6 +49,20 @@ class NestProver {
  private:
   castor::Status compare(NestRun& run, int64_t first, int64_t end);
   castor::Status check_gaps(NestRun& run);
+  // Nests that fold: nest_folds.cpp.
+  /// By sink: what rows are folded into before one result is made of them.
+  using Partials = std::vector<std::vector<Term>>;
+  bool folds_rows() const;
+  Result<Term> lane_at(NestRun& run, std::span<const int64_t> index, size_t sink);
+  Partials partials_in(NestRun& run) const;
+  Partials neutral_partials(NestRun& run) const;
+  castor::Status fold_elements(NestRun& run, std::vector<int64_t> index, int64_t first, int64_t end,
+                               size_t sink, std::vector<Term>& partials);
+  Term fold_partials(NestRun& run, size_t sink, int64_t end, std::vector<Term> partials);
+  castor::Status compare_rows(NestRun& run, const Partials& partials, int64_t first);
+  castor::Status compare_partials(NestRun& run, const Partials& partials, int64_t first,
+                                  int64_t end);
+  castor::Status compare_column(NestRun& run, std::span<const int64_t> index);
   castor::Status compute_expected();
   castor::Status compare_element(NestRun& run, std::span<const int64_t> index);
   Term renamed(const Term& found, NestRun& run, std::span<const int64_t> index,
@@ -73,6 +87,9 @@ class NestProver {
   std::optional<LaneResult> expected_;
   NestProof proof_;
 };
+
+/// Every index of a space, innermost first; false when there is no further one.
+bool advance(std::vector<int64_t>& index, const std::vector<int64_t>& extents);
 
 /// The loop whose iterations do most elements of a row: the main loop, or the tail; where rows go
 /// through tiles, the loop over them. Nothing where there is no loop.

@@ -19,7 +19,7 @@ castor::Status check_form(const NestSubject& code) {
   const auto left_out = [](std::string_view what) {
     return Error(ErrorCode::unsupported, fmt::format("no layout of {}", what));
   };
-  if (code.form.folded_row != 0 || code.nest.program.folds()) return left_out("accumulators");
+  if (code.form.folded_row != 0) return left_out("blocks of rows that are folded");
   return {};
 }
 
@@ -292,6 +292,12 @@ Term NestRun::gaps_change() {
     }
   }
   return changes;
+}
+
+Term NestRun::element_before(size_t operand, int64_t number) const {
+  const int bytes = bits_of(tensors_[operand].type) / 8;
+  const auto first = static_cast<size_t>(number * bytes - skipped_bytes_[operand]);
+  return Symbols::join(&before_[operand][first], bytes);
 }
 
 Term NestRun::stored_element(size_t operand, int64_t number) {

@@ -42,7 +42,7 @@ Result<Term> element_of(const NestSubject& code, size_t input, const Term& bits)
 /// Bits of such an input.
 int input_bits(const NestSubject& code, size_t input);
 
-/// Whether the layout below knows the form: no accumulators.
+/// Whether the layout below knows the form: no short rows that are folded in blocks.
 castor::Status check_form(const NestSubject& code);
 
 /// One operand: elements from `address` on, as tensors store them; of a periodic one those of its
@@ -93,6 +93,8 @@ class NestRun {
   machine::Region<Symbols>& region_of(size_t operand);
   /// The bits of an element that the code has stored; no term where a byte of it was not written.
   Term stored_element(size_t operand, int64_t number);
+  /// The bits of an output's element before the code runs; of at least a byte.
+  Term element_before(size_t operand, int64_t number) const;
   /// Whether some bit that is none of an output's elements has changed, of outputs whose elements
   /// are apart or may begin inside a byte: a truth.
   Term gaps_change();
