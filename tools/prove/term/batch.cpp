@@ -1,61 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/prove/term/batch.hpp"
 
-#include <bit>
-#include <cmath>
-
 #include "tools/prove/term/evaluate.hpp"
+#include "tools/prove/term/native_floats.hpp"
+
+/// The loops of a function for the vectors that the CPU has. Not with sanitizers, whose start comes
+/// after the choice.
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define CASTOR_FOR_EACH_VECTOR_WIDTH [[gnu::target_clones("avx512f", "avx2", "default")]]
+#else
+#define CASTOR_FOR_EACH_VECTOR_WIDTH
+#endif
 
 namespace castor::prove {
-namespace {
-
-using Lanes = Batch::Lanes;
-constexpr size_t batch = Batch::lanes;
-
-constexpr uint64_t mask_of(int width) { return ~uint64_t{0} >> (64 - width); }
-
-/// Calls `compute(i)` for each lane; the loop is vectorised where `compute` can be.
-template <class Compute>
-void for_lanes(Lanes& to, int width, const Compute& compute) {
-  const uint64_t mask = mask_of(width);
-  for (size_t i = 0; i < batch; ++i) to[i] = compute(i) & mask;
-}
-
-uint64_t bits_of_float(float value) {
-  return value != value ? static_cast<uint64_t>(f32_format.nan()) : std::bit_cast<uint32_t>(value);
-}
-uint64_t bits_of_float(double value) {
-  return value != value ? static_cast<uint64_t>(f64_format.nan()) : std::bit_cast<uint64_t>(value);
-}
-
-/// f32 and f64 arithmetic to nearest even, which this process's own is.
-template <class Float>
-bool computed_natively(const Node& node, Lanes& to, const std::array<const Lanes*, 3>& v) {
-  const auto value = [&](size_t k, size_t i) {
-    if constexpr (sizeof(Float) == 4) {
-      return std::bit_cast<float>(static_cast<uint32_t>((*v[k])[i]));
-    } else {
-      return std::bit_cast<double>((*v[k])[i]);
-    }
-  };
-  switch (node.op) {
-    case TermOp::float_add:
-      for_lanes(to, 64, [&](size_t i) { return bits_of_float(value(0, i) + value(1, i)); });
-      return true;
-    case TermOp::float_mul:
-      for_lanes(to, 64, [&](size_t i) { return bits_of_float(value(0, i) * value(1, i)); });
-      return true;
-    case TermOp::float_div:
-      for_lanes(to, 64, [&](size_t i) { return bits_of_float(value(0, i) / value(1, i)); });
-      return true;
-    case TermOp::float_sqrt:
-      for_lanes(to, 64, [&](size_t i) { return bits_of_float(std::sqrt(value(0, i))); });
-      return true;
-    default: return false;
-  }
-}
-
-}  // namespace
 
 Batch::Batch(std::span<const Term> roots) : terms_(roots.front().terms()) {
   for (const uint32_t id : reachable_nodes(roots)) {
@@ -94,6 +52,7 @@ std::vector<Bits> Batch::inputs_at(size_t lane) const {
   return inputs;
 }
 
+CASTOR_FOR_EACH_VECTOR_WIDTH
 void Batch::compute(const Step& step, Lanes& to) {
   const Node& node = step.node;
   const std::array<const Lanes*, 3> v = {&lanes_[step.slots[0]], &lanes_[step.slots[1]],
@@ -147,12 +106,17 @@ void Batch::compute(const Step& step, Lanes& to) {
 
 void Batch::compute_other(const Step& step, Lanes& to, const std::array<const Lanes*, 3>& v) {
   const Node& node = step.node;
-  const FloatDetail detail = FloatDetail::unpacked(node.detail);
-  if (node.op >= TermOp::float_add && detail.rounding == Rounding::nearest_even) {
-    if (detail.format == f32_format && computed_natively<float>(node, to, v)) return;
-    if (detail.format == f64_format && computed_natively<double>(node, to, v)) return;
+  if (node.op >= TermOp::float_add && compute_natively(node, step.operand_width, to, v)) return;
+  if (node.op == TermOp::udiv || node.op == TermOp::urem) {
+    const bool divides = node.op == TermOp::udiv;
+    return for_lanes(to, node.width, [&](size_t i) {
+      const uint64_t a = (*v[0])[i];
+      const uint64_t b = (*v[1])[i];
+      if (b == 0) return divides ? ~uint64_t{0} : a;
+      return divides ? a / b : a % b;
+    });
   }
-  for (size_t i = 0; i < batch; ++i) {
+  for (size_t i = 0; i < lanes; ++i) {
     const std::array<Bits, 3> values = {(*v[0])[i], (*v[1])[i], (*v[2])[i]};
     to[i] = static_cast<uint64_t>(
         prove::compute(terms_, node, std::span(values).first(node.operand_count)));
