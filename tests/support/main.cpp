@@ -53,6 +53,10 @@ void install_emulator() {
   using castor::jit::FeatureSet;
   const char* const named = std::getenv(emulate_above);
   const auto tier = castor::jit::tier_named(named == nullptr ? "" : named);
+  if (named != nullptr && !tier) {
+    std::fprintf(stderr, "%s: found '%s', expected the name of a tier\n", emulate_above, named);
+    std::exit(2);
+  }
   if (tier) {
     castor::emulator::install_with_functions(castor::emulator::features_above(*tier));
     return;

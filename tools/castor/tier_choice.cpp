@@ -28,14 +28,15 @@ void add_tier_choice(CLI::App& command, std::optional<TierChoice>& choice) {
   add_named_option<TierChoice>(command, "--isa", choice, tier_choice_named, "tier",
                                tier_names() + " or all",
                                "tier to check, or all that this machine runs");
-  command.add_flag_callback(
+  CLI::Option* const missing = command.add_flag_callback(
       "--emulate", [] { emulator::install_with_functions(); },
       "carry out instructions that this machine lacks: slow");
   command
       .add_option_function<std::string>(
           "--emulate-above", emulate_above,
           "carry out all code for tiers above this one, as if the machine had no other: very slow")
-      ->type_name("TIER");
+      ->type_name("TIER")
+      ->excludes(missing);
 }
 
 Result<std::vector<jit::Tier>> chosen_tiers(const std::optional<TierChoice>& choice) {

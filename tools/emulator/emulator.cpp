@@ -68,7 +68,8 @@ void on_illegal_instruction(int signal, siginfo_t*, void* context) {
 /// A call of a function that may be read only; any other fault stays one.
 void on_fault(int signal, siginfo_t* fault, void* context) {
   SignalFrame frame(*static_cast<ucontext_t*>(context));
-  const bool is_call = fault->si_code == SEGV_ACCERR && fault->si_addr == frame.instruction();
+  const bool is_call = fault->si_code == SEGV_ACCERR && fault->si_addr == frame.instruction() &&
+                       is_code(fault->si_addr);
   if (is_call) {
     const Status status = carry_out_function(frame);
     if (status.ok()) {
@@ -110,18 +111,17 @@ FeatureSet features_above(Tier tier) {
 }
 
 FeatureSet install(FeatureSet left_alone) {
-  static jit::Emulation emulation;
-  emulation = {.features = emulated(), .not_of_host = left_alone, .arch_prctl = arch_prctl};
+  static const jit::Emulation emulation = {
+      .features = emulated(), .not_of_host = left_alone, .arch_prctl = arch_prctl};
   return tell_host(emulation);
 }
 
 FeatureSet install_with_functions(FeatureSet left_alone) {
-  static jit::Emulation emulation;
-  emulation = {.features = features_above(Tier::avx2),
-               .not_of_host = left_alone,
-               .arch_prctl = arch_prctl,
-               .one_by_one = emulated() - left_alone,
-               .calls_for_functions = without_execution};
+  static const jit::Emulation emulation = {.features = features_above(Tier::avx2),
+                                           .not_of_host = left_alone,
+                                           .arch_prctl = arch_prctl,
+                                           .one_by_one = emulated() - left_alone,
+                                           .calls_for_functions = without_execution};
   const FeatureSet installed = tell_host(emulation);
   if (installed != FeatureSet{}) install_calls();
   return installed;

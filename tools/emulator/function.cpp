@@ -3,10 +3,13 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <map>
+#include <mutex>
 
+#include "tools/emulator/permission.hpp"
 #include "tools/machine/machine.hpp"
 
 namespace castor::emulator {
@@ -70,6 +73,7 @@ class FunctionDecoder {
 /// A function and the machine that runs it.
 struct Function {
   Numbers numbers;
+  bool has_tiles = false;
   std::vector<uint8_t> bytes;  ///< the code when it was decoded
   std::optional<Machine> machine;
 };
@@ -84,13 +88,16 @@ class Functions {
     Function& function = functions_[entry];
     const std::vector<uint8_t>& bytes = function.bytes;
     const bool is_same = !bytes.empty() && std::memcmp(bytes.data(), entry, bytes.size()) == 0;
-    if (is_same) return &*function.machine;
+    if (is_same) return permitted(function);
     Result<Program> program = FunctionDecoder(entry).run();
     if (!program) return program.error();
+    function.has_tiles = std::ranges::any_of(*program, [](const auto& decoded) {
+      return decoded.instruction.meta.category == ZYDIS_CATEGORY_AMX_TILE;
+    });
     function.bytes.assign(entry, entry + program->back().end());
     function.machine = Machine::of_process(function.numbers, std::move(program).value(),
                                            reinterpret_cast<uint64_t>(entry));
-    return &*function.machine;
+    return permitted(function);
   }
 
   /// The address after the last byte of a stack for functions of this thread.
@@ -100,17 +107,51 @@ class Functions {
   }
 
  private:
+  static Result<Machine*> permitted(Function& function) {
+    if (!function.has_tiles || is_tile_data_permitted()) return &*function.machine;
+    return Error{ErrorCode::unsupported, "tiles, for which the process has no leave"};
+  }
+
   std::map<const uint8_t*, Function> functions_;
   std::vector<std::byte> stack_;
 };
 
 thread_local Functions functions;
 
+/// Memory that was to be executed: calls of anything else are faults. Threads fill it, and a thread
+/// that is in a call is not filling it.
+class CodeRanges {
+ public:
+  void add(const void* at, size_t size) {
+    const std::scoped_lock lock(mutex_);
+    ranges_.emplace_back(reinterpret_cast<uint64_t>(at), size);
+  }
+  bool contain(const void* at) {
+    const std::scoped_lock lock(mutex_);
+    const auto address = reinterpret_cast<uint64_t>(at);
+    return std::ranges::any_of(ranges_, [&](const auto& range) {
+      return address >= range.first && address - range.first < range.second;
+    });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<uint64_t, size_t>> ranges_;
+};
+
+CodeRanges& code_ranges() {
+  static CodeRanges ranges;
+  return ranges;
+}
+
 void* mmap_to_be_read(void* at, size_t size, int protection, int flags, int fd, off_t offset) {
-  return ::mmap(at, size, protection & ~PROT_EXEC, flags, fd, offset);
+  void* const mapped = ::mmap(at, size, protection & ~PROT_EXEC, flags, fd, offset);
+  if ((protection & PROT_EXEC) != 0 && mapped != MAP_FAILED) code_ranges().add(mapped, size);
+  return mapped;
 }
 
 int mprotect_to_be_read(void* at, size_t size, int protection) {
+  if ((protection & PROT_EXEC) != 0) code_ranges().add(at, size);
   return ::mprotect(at, size, protection & ~PROT_EXEC);
 }
 
@@ -122,6 +163,8 @@ jit::SystemCalls without_execution(const jit::SystemCalls& system) {
   calls.mprotect = mprotect_to_be_read;
   return calls;
 }
+
+bool is_code(const void* at) { return code_ranges().contain(at); }
 
 Status carry_out_function(SignalFrame& frame) {
   const Result<Machine*> machine = functions.at(frame.instruction());

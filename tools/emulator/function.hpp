@@ -10,9 +10,12 @@
 
 namespace castor::emulator {
 
-/// `system`, but that what it maps cannot be executed, so that each call of a function there raises
-/// SIGSEGV.
+/// `system` with the real mmap and mprotect, but that what they map cannot be executed, so that
+/// each call of a function there raises SIGSEGV.
 jit::SystemCalls without_execution(const jit::SystemCalls& system);
+
+/// Whether such memory was to be executed.
+bool is_code(const void* at);
 
 /// Carries out the function that was called in the frame, whose first instruction is next, and
 /// returns from it. It has a stack of its own. Fails, naming the instruction, where that has no

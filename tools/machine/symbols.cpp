@@ -2,6 +2,7 @@
 #include "tools/machine/symbols.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "tools/prove/term/float_terms.hpp"
 
@@ -67,6 +68,15 @@ void add_ends(const Term& term, int begin, std::vector<int>& ends) {
 
 }  // namespace
 
+Term Symbols::mul(Bits a, Bits b) {
+  const Term& constant = a.is_constant() ? a : b;
+  const Term& other = a.is_constant() ? b : a;
+  if (!constant.is_constant() || !std::has_single_bit(static_cast<uint64_t>(constant.value()))) {
+    return a * b;
+  }
+  return prove::shift_left(other, std::countr_zero(static_cast<uint64_t>(constant.value())));
+}
+
 Term Symbols::or_of_parts(Bits a, Bits b) {
   std::vector<int> ends;
   add_ends(a, 0, ends);
@@ -76,7 +86,7 @@ Term Symbols::or_of_parts(Bits a, Bits b) {
   int begin = 0;
   for (const int end : ends) {
     if (end == begin) continue;
-    const Term part = prove::extract(a, begin, end - begin) | prove::extract(b, begin, end - begin);
+    const Term part = extract(a, begin, end - begin) | extract(b, begin, end - begin);
     result = result ? prove::concat(part, result) : part;
     begin = end;
   }

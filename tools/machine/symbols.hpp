@@ -36,7 +36,8 @@ class Symbols {
 
   static Bits add(Bits a, Bits b) { return a + b; }
   static Bits sub(Bits a, Bits b) { return a - b; }
-  static Bits mul(Bits a, Bits b) { return a * b; }
+  /// A power of two shifts, so that the zeros that come in are seen.
+  static Bits mul(Bits a, Bits b);
   static Bits bit_and(Bits a, Bits b) { return a & b; }
   static Bits or_of_parts(Bits a, Bits b);
   static Bits bit_or(Bits a, Bits b) { return a | b; }

@@ -74,6 +74,7 @@ castor::Status NestRun::make_any_iteration(NestRun& first, NestRun& next, int64_
   generalise_registers(first, next);
   generalise_memory("the stack", first, next);
   generalise_memory("the arguments", first, next);
+  begun_ = index();
   for (size_t k = 0; k < tensors_.size(); ++k) {
     if (castor::Status status = move_tensor(k, elements); !status) return status;
   }
@@ -145,6 +146,7 @@ castor::Status NestRun::move_tensor(size_t operand, int64_t elements) {
   region.is_known.erase(region.is_known.begin(), region.is_known.begin() + gone);
   std::vector<SymbolByte>& before = before_[operand];
   if (!before.empty()) before.erase(before.begin(), before.begin() + gone);
+  if (!region.bytes.empty()) kept_[operand] = region.bytes.front();
   region.is_written.assign(region.bytes.size(), false);
   skipped_bytes_[operand] = gone;
   return {};

@@ -42,14 +42,6 @@ Result<std::optional<jit::CodeLoop>> loop_over_rows(const NestSubject& code) {
   return std::optional(loop_over_tiles(*program, *found));
 }
 
-bool advance(std::vector<int64_t>& index, const std::vector<int64_t>& extents) {
-  for (size_t axis = 0; axis < index.size(); ++axis) {
-    if (++index[axis] < extents[axis]) return true;
-    index[axis] = 0;
-  }
-  return false;
-}
-
 namespace {
 
 std::string text_of(std::span<const int64_t> index) {
@@ -256,11 +248,15 @@ Result<NestProof> NestProver::prove() {
   // begin at the same bit.
   const std::initializer_list<int64_t> strides = {1, 8, 2};
   const size_t left_out = code_.form.has(jit::Access::bitwise) ? 0 : strides.size() - 1;
+  bool all_lengths = true;
   for (const int64_t stride : std::span(strides).subspan(left_out)) {
     code_.stride = stride;
+    proof_.every_length = false;
     castor::Status status = prove_lengths(*loop ? &**loop : nullptr);
     if (!status) return status.error();
+    all_lengths = all_lengths && proof_.every_length;
   }
+  proof_.every_length = all_lengths;
   if (code_.form.rank > 1) {
     std::vector<int64_t> extents(static_cast<size_t>(code_.form.rank), 2);
     extents[0] = 37;

@@ -88,9 +88,6 @@ class NestProver {
   NestProof proof_;
 };
 
-/// Every index of a space, innermost first; false when there is no further one.
-bool advance(std::vector<int64_t>& index, const std::vector<int64_t>& extents);
-
 /// The loop whose iterations do most elements of a row: the main loop, or the tail; where rows go
 /// through tiles, the loop over them. Nothing where there is no loop.
 Result<std::optional<jit::CodeLoop>> loop_over_rows(const NestSubject& code);

@@ -15,6 +15,14 @@ namespace castor::prove {
 using jit::Access;
 using machine::SymbolByte;
 
+bool advance(std::vector<int64_t>& index, const std::vector<int64_t>& extents) {
+  for (size_t axis = 0; axis < index.size(); ++axis) {
+    if (++index[axis] < extents[axis]) return true;
+    index[axis] = 0;
+  }
+  return false;
+}
+
 castor::Status check_form(const NestSubject& code) {
   const auto left_out = [](std::string_view what) {
     return Error(ErrorCode::unsupported, fmt::format("no layout of {}", what));
@@ -97,7 +105,7 @@ NestTensor tensor_of(const NestSubject& code, size_t k, std::span<const int64_t>
     tensor.entries = int64_t{1} << code.nest.program.sources[k].index_bits;
   }
   int64_t stride = innermost_stride(tensor, code.stride);
-  if (access == Access::bitwise) tensor.first = 3;
+  if (access == Access::bitwise) tensor.first = code.first;
   int64_t last = tensor.first;
   for (const int64_t extent : extents) {
     const bool is_innermost = tensor.strides.empty();
@@ -135,6 +143,7 @@ castor::Status NestRun::lay_out(const NestSubject& code, RepeatedElements& repea
     tensors_.push_back(std::move(tensor));
     skipped_bytes_.push_back(0);
     before_.emplace_back();
+    kept_.emplace_back();
     machine_.memory().add(fmt::format("operand {}", k), tensors_[k].address,
                           static_cast<size_t>(tensors_[k].bytes()), tensors_[k].is_output);
     if (tensors_[k].is_output) {
@@ -258,22 +267,20 @@ void NestRun::fill_arguments(const NestSubject& code) {
   add_constants("the arguments", arguments, bytes);
 }
 
-/// Whether a bit of the region is one of an element's.
-std::vector<bool> NestRun::bits_of_elements(size_t operand) {
+/// What each bit of the region is.
+std::vector<NestRun::BitUse> NestRun::uses_of_bits(size_t operand) {
   const NestTensor& tensor = tensors_[operand];
-  std::vector<bool> are_used(8 * region_of(operand).size());
+  std::vector<BitUse> uses(8 * region_of(operand).size(), BitUse::gap);
   std::vector<int64_t> index(extents_.size(), 0);
-  for (size_t axis = 0; axis < index.size();) {
-    for (index[0] = 0; index[0] < extents_[0]; ++index[0]) {
-      for (int b = 0; b < bits_of(tensor.type); ++b) {
-        const int64_t at =
-            storage_bit(tensor.type, tensor.number_of(index), b) - 8 * skipped_bytes_[operand];
-        if (at >= 0) are_used[static_cast<size_t>(at)] = true;
-      }
+  do {
+    const BitUse use = index[0] < begun_ ? BitUse::earlier_element : BitUse::element;
+    for (int b = 0; b < bits_of(tensor.type); ++b) {
+      const int64_t at =
+          storage_bit(tensor.type, tensor.number_of(index), b) - 8 * skipped_bytes_[operand];
+      if (at >= 0) uses[static_cast<size_t>(at)] = use;
     }
-    for (axis = 1; axis < index.size() && ++index[axis] == extents_[axis]; ++axis) index[axis] = 0;
-  }
-  return are_used;
+  } while (advance(index, extents_));
+  return uses;
 }
 
 Term NestRun::gaps_change() {
@@ -282,13 +289,15 @@ Term NestRun::gaps_change() {
     const bool has_gaps =
         tensors_[k].access == Access::strided || tensors_[k].access == Access::bitwise;
     if (!tensors_[k].is_output || !has_gaps || tensors_[k].count == 0) continue;
-    const std::vector<bool> are_used = bits_of_elements(k);
+    const std::vector<BitUse> uses = uses_of_bits(k);
     const machine::Region<Symbols>& region = region_of(k);
-    for (size_t i = 0; i < are_used.size(); ++i) {
-      if (are_used[i]) continue;
+    for (size_t i = 0; i < uses.size(); ++i) {
+      const bool is_kept = uses[i] == BitUse::earlier_element && i < 8 && begun_ > 0;
+      if (uses[i] != BitUse::gap && !is_kept) continue;
+      const SymbolByte& was = is_kept ? kept_[k] : before_[k][i / 8];
       const int b = static_cast<int>(i % 8);
-      const Term now = bit(Symbols::join(&region.bytes[i / 8], 1), b);
-      changes = changes | not_equal(now, bit(Symbols::join(&before_[k][i / 8], 1), b));
+      changes = changes | not_equal(bit(Symbols::join(&region.bytes[i / 8], 1), b),
+                                    bit(Symbols::join(&was, 1), b));
     }
   }
   return changes;

@@ -27,6 +27,8 @@ struct NestSubject {
   int64_t period = 0;
   /// From an element to the next one of strided operands, and of those that begin inside a byte.
   int64_t stride = 2;
+  /// The number of the first element of operands that begin inside a byte.
+  int64_t first = 3;
   /// By input, of values in scratch that an earlier nest makes of one source: its program; null, or
   /// left out, where elements may be anything.
   std::vector<const jit::LaneProgram*> makers{};
@@ -41,6 +43,9 @@ struct NestSubject {
 Result<Term> element_of(const NestSubject& code, size_t input, const Term& bits);
 /// Bits of such an input.
 int input_bits(const NestSubject& code, size_t input);
+
+/// Every index of a space, innermost first; false when there is no further one.
+bool advance(std::vector<int64_t>& index, const std::vector<int64_t>& extents);
 
 /// Whether the layout below knows the form: no short rows that are folded in blocks.
 castor::Status check_form(const NestSubject& code);
@@ -95,8 +100,8 @@ class NestRun {
   Term stored_element(size_t operand, int64_t number);
   /// The bits of an output's element before the code runs; of at least a byte.
   Term element_before(size_t operand, int64_t number) const;
-  /// Whether some bit that is none of an output's elements has changed, of outputs whose elements
-  /// are apart or may begin inside a byte: a truth.
+  /// Whether some bit that is none of an output's elements, or is one of an iteration before, has
+  /// changed, of outputs whose elements are apart or may begin inside a byte: a truth.
   Term gaps_change();
 
   /// At a loop's begin in iteration 1: becomes its iteration t of any number. `first` is there in
@@ -122,7 +127,8 @@ class NestRun {
   castor::Status make_elements(const NestSubject& code, size_t operand, RepeatedElements& repeated);
   void fill(size_t operand);
   void fill_output(size_t operand);
-  std::vector<bool> bits_of_elements(size_t operand);
+  enum class BitUse : uint8_t { gap, element, earlier_element };
+  std::vector<BitUse> uses_of_bits(size_t operand);
   void fill_arguments(const NestSubject& code);
   void add_constants(std::string name, uint64_t address, std::span<const uint8_t> bytes);
   void generalise_registers(NestRun& first, NestRun& next);
@@ -135,6 +141,10 @@ class NestRun {
   std::vector<NestTensor> tensors_;
   std::vector<int64_t> skipped_bytes_;                    ///< each tensor has before its region
   std::vector<std::vector<machine::SymbolByte>> before_;  ///< bytes of each output's region
+  int64_t begun_ = 0;  ///< the index at which an iteration of any number begins
+  /// The first byte of each output's region then, which an element of the iteration before may end
+  /// in.
+  std::vector<machine::SymbolByte> kept_;
 };
 
 }  // namespace castor::prove

@@ -184,6 +184,11 @@ class Run {
     path.conditions.push_back(~jumps);
     arrive(other);
     arrive(path);
+    if (path.is_over()) {
+      merge_others(path);
+    } else if (other.is_over()) {
+      merge_others(other);
+    }
   }
 
   const CodeOrder order_;

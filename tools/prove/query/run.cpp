@@ -10,7 +10,7 @@ namespace castor::prove {
 namespace {
 
 /// What is known and was costly may have been decided with more steps than are usual.
-constexpr uint64_t costly_factor = 4;
+constexpr uint64_t costly_factor = 30;
 
 }  // namespace
 
@@ -116,7 +116,8 @@ std::optional<Results> Prover::taken_results(size_t more) {
 Prover::Again sample_of(uint64_t seed, uint64_t parts) {
   constexpr uint64_t costly_share = 50;
   return [seed, parts](uint64_t hash, const Results::Entry& known) {
-    if (known.status == Status::open) return false;
+    const bool runs_for_minutes = known.status == Status::exhausted && known.is_costly;
+    if (known.status == Status::open || runs_for_minutes) return false;
     uint64_t x = hash ^ seed * 0x9e3779b97f4a7c15;  // SplitMix64
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
     x = (x ^ (x >> 27)) * 0x94d049bb133111eb;

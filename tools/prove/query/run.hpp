@@ -81,7 +81,7 @@ class Prover {
 };
 
 /// The sample that a seed draws: one in `parts` of the queries that are decided, of costly ones one
-/// in 50 * parts.
+/// in 50 * parts, and none of those that were run on more than 2^16 inputs.
 Prover::Again sample_of(uint64_t seed, uint64_t parts);
 
 }  // namespace castor::prove

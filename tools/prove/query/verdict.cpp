@@ -2,6 +2,7 @@
 #include "tools/prove/query/verdict.hpp"
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -52,6 +53,15 @@ bool saturates(const Query& query) {
   const int exponent = std::min(bits_of(query.result) + 3, format.bias);
   const Bits number = static_cast<Bits>(exponent + format.bias) << format.mantissa_bits;
   return evaluate(query.specified, std::span(&number, 1)) == integer_max(query.result);
+}
+
+using Seconds = std::chrono::duration<double>;
+
+/// What the thread has had of a processor: how busy others are does not matter.
+Seconds time_of_thread() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 /// Calls the steps in order until one decides.
@@ -146,18 +156,17 @@ class Decision {
 
   /// Whether running all inputs decided. It ends as soon as it is seen to take too long.
   bool exhaust() {
-    using Seconds = std::chrono::duration<double>;
     constexpr Seconds measured(2);
-    const auto start = std::chrono::steady_clock::now();
+    const Seconds start = time_of_thread();
     Seconds passed{}, expected{};
     const auto goes_on = [&](double fraction) {
-      passed = std::chrono::steady_clock::now() - start;
+      passed = time_of_thread() - start;
       if (passed < measured || fraction == 0) return true;
       expected = passed / fraction;
       return expected < effort_.exhaustion;
     };
     const Exhaustion all = run_on_all_inputs(query_.is_wrong, goes_on);
-    passed = std::chrono::steady_clock::now() - start;
+    passed = time_of_thread() - start;
     verdict_.seconds += passed.count();
     if (all.inputs) {
       refute(*all.inputs);

@@ -29,7 +29,7 @@ std::optional<Status> status_named(std::string_view name);
 struct Effort {
   uint64_t solver_steps = 4'000'000;     ///< for a whole question to the solver; see Steps
   uint64_t case_steps = 20'000'000;      ///< for each case of one that was too much as a whole
-  std::chrono::seconds exhaustion{900};  ///< for running all inputs
+  std::chrono::seconds exhaustion{900};  ///< processor time for running all inputs
 };
 
 struct Verdict {
