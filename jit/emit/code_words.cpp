@@ -10,6 +10,13 @@ namespace castor::jit {
 
 using namespace small_float;
 
+bool scales_contiguous_codes(const Nest& nest, const NestForm& form, const Target& target) {
+  const ScaledCodes& scaled = nest.program.scaled_codes;
+  return scaled.exist() && target.supports(Feature::avx512_vbmi) &&
+         form.access[static_cast<size_t>(scaled.codes)] == Access::contiguous &&
+         form.access.back() == Access::contiguous;
+}
+
 bool has_plain_signs(ElementType type) {
   const ByteTable converted = *conversion_table(type, ElementType::bf16, {});
   const size_t half = size_t{1} << (bits_of(type) - 1);

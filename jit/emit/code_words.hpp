@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "jit/emit/block_scales.hpp"
+#include "jit/plan/nest_form.hpp"
 
 namespace castor::jit {
 
@@ -31,6 +32,10 @@ struct CodeWords {
 
   const CodeClass& of(size_t code) const { return classes[class_of[code]]; }
 };
+
+/// Whether a nest multiplies codes by scales and its codes and results are contiguous, for a target
+/// with VBMI.
+bool scales_contiguous_codes(const Nest& nest, const NestForm& form, const Target& target);
 
 /// Whether negative codes are positive ones with another sign.
 bool has_plain_signs(ElementType type);

@@ -40,13 +40,10 @@ uint32_t number_in_table(int lane) { return 2 * static_cast<uint32_t>(lane) + 1;
 }  // namespace
 
 bool scales_codes(const Nest& nest, const NestForm& form, const Target& target) {
+  if (!scales_contiguous_codes(nest, form, target)) return false;
   const ScaledCodes& scaled = nest.program.scaled_codes;
-  if (!scaled.exist() || !target.supports(Feature::avx512_vbmi)) return false;
-  const auto codes_operand = static_cast<size_t>(scaled.codes);
   const Access scales = form.access[static_cast<size_t>(scaled.scales)];
-  if (form.access[codes_operand] != Access::contiguous) return false;
-  if (form.access.back() != Access::contiguous) return false;
-  const ElementType element = nest.element(codes_operand);
+  const ElementType element = nest.element(static_cast<size_t>(scaled.codes));
   if (bits_of(element) != 8 || !has_plain_signs(element)) return false;
   const bool is_row = scales == Access::uniform;
   const bool is_block = scales == Access::repeated && form.baked_period == 32;

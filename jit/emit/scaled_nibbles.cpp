@@ -52,14 +52,11 @@ Zmm quarter(int i) { return Zmm(first_quarter.getIdx() + i); }
 }  // namespace
 
 bool scales_nibbles(const Nest& nest, const NestForm& form, const Target& target) {
+  if (!scales_contiguous_codes(nest, form, target)) return false;
   const ScaledCodes& scaled = nest.program.scaled_codes;
-  if (!scaled.exist() || !target.supports(Feature::avx512_vbmi)) return false;
-  const auto codes_operand = static_cast<size_t>(scaled.codes);
-  if (form.access[codes_operand] != Access::contiguous) return false;
-  if (form.access.back() != Access::contiguous) return false;
   if (form.access[static_cast<size_t>(scaled.scales)] != Access::repeated) return false;
   if (form.baked_period != 16 && form.baked_period != 32) return false;
-  const ElementType element = nest.element(codes_operand);
+  const ElementType element = nest.element(static_cast<size_t>(scaled.codes));
   if (bits_of(element) != 4 || info(element).order != StorageOrder::lsb_first) return false;
   if (!has_plain_signs(element)) return false;
   const std::vector<CodeClass> classes = CodeWords(element).classes;

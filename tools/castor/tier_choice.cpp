@@ -19,7 +19,11 @@ void emulate_above(const std::string& name) {
     throw CLI::ValidationError("--emulate-above",
                                fmt::format("found '{}', expected one of {}", name, tier_names()));
   }
-  emulator::install_with_functions(emulator::features_above(*tier));
+  const jit::FeatureSet above = emulator::features_above(*tier);
+  if (above == jit::FeatureSet{}) return;  // there is no tier above
+  if (emulator::install_with_functions(above) == jit::FeatureSet{}) {
+    throw CLI::ValidationError("--emulate-above", "this machine has no AVX2 to begin with");
+  }
 }
 
 }  // namespace

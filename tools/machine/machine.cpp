@@ -82,6 +82,7 @@ void Machine<D>::begin(const Entry& entry) {
   }
   at_entry_ = general_;
   mxcsr_ = mxcsr_at_entry_ = entry.mxcsr;
+  x87_.clear();
   next_ = 0;
   is_done_ = false;
   tile_config_ = {};

@@ -144,6 +144,7 @@ class Machine {
   Status branch();
   Status call();
   Status return_();
+  Status conditional_move();
   Status mxcsr(bool loads);
   Result<Scalar<D>> combined(const Scalar<D>& a, const Scalar<D>& b);
   std::optional<Word> combined_words(const Scalar<D>& a, const Scalar<D>& b) const;

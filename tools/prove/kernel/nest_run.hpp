@@ -25,7 +25,7 @@ struct NestSubject {
   const jit::MachineCode& code;
   /// Elements of a period of the innermost axis, where the form has periods.
   int64_t period = 0;
-  /// From an element to the next one of strided operands, and of those that begin inside a byte.
+  /// The innermost stride, in elements, of strided operands and of those that begin inside a byte.
   int64_t stride = 2;
   /// The number of the first element of operands that begin inside a byte.
   int64_t first = 3;

@@ -34,8 +34,8 @@ double f16_value(uint64_t bits) {
   return values[bits];
 }
 
-/// The nearest number of a format, ties to even: adding and taking away 1.5 * 2^52 units of its
-/// last place rounds a double to a multiple of that.
+/// The nearest number of a format, ties to even. A double is rounded to a multiple of the unit of
+/// the last place by adding and subtracting 1.5 * 2^52 such units.
 template <FloatFormat format>
 uint64_t nearest(double value) {
   constexpr int double_bias = f64_format.bias();
@@ -151,7 +151,7 @@ bool converted_from_integer(const Node& node, int width, const FloatDetail& deta
   return detail.format == f64_format && convert(0.0);
 }
 
-/// A double to an integral value; none in other directions.
+/// Rounds a double to an integral value.
 double (*rounding_function(Rounding rounding))(double) {
   switch (rounding) {
     case Rounding::nearest_even: return std::nearbyint;
