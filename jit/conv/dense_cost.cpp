@@ -81,10 +81,11 @@ EventCounts channel_tile_cost(const DensePlan& plan, const DenseTile& tile, cons
   const auto v = static_cast<double>(tile.vectors_of(plan.lanes));
   const bool is_transposed = tile.store == StorePolicy::transposed;
   EventCounts cost;
-  const double sign_flips = tile.has_sign_flip ? pixels : 0;  // each loads its constant
-  cost[k_loop] = k_loop_cycles(plan, pixels * v, pixels + v + sign_flips, costs_on(target));
+  cost[k_loop] = k_loop_cycles(plan, pixels * v, pixels + v, costs_on(target));
   cost[operand_load] = static_cast<double>(plan.weight_k_groups()) * (pixels + v);
-  cost[sign_flipped_operand] = static_cast<double>(plan.weight_k_groups()) * sign_flips;
+  if (tile.has_sign_flip) {
+    cost[sign_flipped_operand] = static_cast<double>(plan.weight_k_groups()) * pixels;
+  }
   cost[is_transposed ? staged_vector : nhwc_stored_vector] = pixels * v;
   if (is_transposed) cost[transposed_channel] = v * plan.lanes;
   cost[stalled_tile] = stalls(plan, tile.vectors_of(plan.lanes), false, target);

@@ -120,7 +120,7 @@ constexpr ConvolutionCosts zen5_costs = {
         {weight_broadcast, 0.0159},
         {l2_vector, 0.462},
         {operand_load, 0.05},
-        {sign_flipped_operand, 0.15},
+        {sign_flipped_operand, 0.02},
         {stored_vector, 3.37},
         {split_stored_vector, 3.87},
         {stalled_tile, 4.1},

@@ -11,6 +11,8 @@ namespace castor::jit::dense {
 
 namespace {
 
+constexpr uint32_t sign_bits = 0x80808080;  ///< the four of a k group
+
 /// Emits sum += inputs times weights, k group by k group. `product` may be overwritten.
 void emit_dot_product(Assembler& code, const Target& target, ProductEngine engine,
                       const Xbyak::Xmm& sum, const Xbyak::Xmm& inputs, const Xbyak::Xmm& weights,
@@ -131,6 +133,7 @@ void KLoopEmitter::emit_k_steps() {
   Xbyak::Label next;
   code_.mov(reg::k_step, argument(offsetof(DenseArguments, k_steps)));
   code_.sub(reg::k_step, reg::k_steps_end);
+  emit_start_of_sign_flips();
   if (tile_.peeled_k_steps > 0) {
     code_.test(reg::k_step, reg::k_step);
     code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
@@ -180,6 +183,7 @@ void KLoopEmitter::emit_peeled_k_steps(const TileRows& group) {
   const Section loop = code_.section(CodeSection::peeled_k_loop);
   Xbyak::Label next;
   code_.mov(reg::k_step, -4 * count);
+  emit_start_of_sign_flips();
   code_.L(next);
   emit_k_step(reg::k_steps_end + reg::k_step + 4 * count, 0, group);
   code_.add(reg::weights, weight_bytes());
@@ -256,13 +260,7 @@ void KLoopEmitter::emit_vectors_of_input() {
 
 /// Adds 128 to bytes, modulo 256.
 void KLoopEmitter::emit_sign_flip(const Xmm& bytes) {
-  if (target_.has_avx512()) {
-    code_.vpxord(bytes, bytes, code_.repeated_constant(0x80808080));
-    return;
-  }
-  const int bits = 8 * vector_bytes();
-  code_.vpxor(bytes, bytes,
-              code_.constant(vector_constant<uint8_t>(bits, [](int) { return 0x80; })));
+  code_.vpxord(bytes, bytes, code_.repeated_constant(sign_bits));
 }
 
 /// Sixteen pixels in order.
@@ -328,10 +326,27 @@ void KLoopEmitter::emit_prefetch_of_next_tile() {
   }
 }
 
+/// Before a loop over k steps: what comes after one may have used the register.
+void KLoopEmitter::emit_start_of_sign_flips() {
+  if (!tile_.has_sign_flip) return;
+  const Section loads = code_.section(CodeSection::load_pixels);
+  code_.vpbroadcastd(sign_flip(), code_.constant_of(sign_bits));
+}
+
+void KLoopEmitter::emit_broadcast(const RegExp& row) {
+  if (!tile_.has_sign_flip) {
+    code_.vpbroadcastd(broadcast(), code_.ptr[row]);
+  } else if (target_.has_avx512()) {
+    code_.vpxord(broadcast(), sign_flip(), code_.ptr_b[row]);
+  } else {
+    code_.vpbroadcastd(broadcast(), code_.ptr[row]);
+    code_.vpxor(broadcast(), broadcast(), sign_flip());
+  }
+}
+
 void KLoopEmitter::emit_products(int row, int position) {
   const Section products = code_.section(CodeSection::products);
-  code_.vpbroadcastd(broadcast(), code_.ptr[row_address(row, position)]);
-  if (tile_.has_sign_flip) emit_sign_flip(broadcast());
+  emit_broadcast(row_address(row, position));
   for (int i = 0; i < vectors_; ++i) {
     const Xmm inputs = by_pixels() ? vector(i) : broadcast();
     const Xmm weights = by_pixels() ? broadcast() : vector(i);

@@ -88,6 +88,8 @@ class KLoopEmitter {
   Xmm vector(int index) const { return reg(summed_rows() * vectors_ + index); }
   Xmm broadcast() const { return reg((summed_rows() + 1) * vectors_); }
   Xmm product() const { return reg((summed_rows() + 1) * vectors_ + 1); }
+  /// The constant of sign flips: products of bytes need no register of their own.
+  Xmm sign_flip() const { return product(); }
   /// With window sums of its own: the last row of sums, and the weights of that row.
   bool sums_pixels() const { return tile_.window_sums == WindowSums::own; }
   int summed_rows() const { return rows_ + (sums_pixels() ? 1 : 0); }
@@ -168,6 +170,8 @@ class KLoopEmitter {
   void emit_unpacked_vectors(const std::array<RegExp, 4>& channels, int first);
   void emit_pixels_in_order();
   void emit_prefetch_of_next_tile();
+  void emit_start_of_sign_flips();
+  void emit_broadcast(const RegExp& row);
   void emit_products(int row, int position);
   void emit_peeled_k_steps(const TileRows& group);
   void emit_compensation(const TileRows& rows);

@@ -299,7 +299,7 @@ TEST(DensePlans, ReadsSignedInputInPlaceWhereThatCostsLess) {
   for (int core = 0; core < core_count; ++core) {
     const Target target{.tier = Tier::avx512_vbmi, .core = static_cast<Core>(core)};
     const Candidate chosen = choose(problem, target);
-    const bool in_place = target.core == Core::zen4;
+    const bool in_place = target.core == Core::zen4 || target.core == Core::zen5;
     EXPECT_EQ(name_of(chosen),
               in_place ? "channel_vectorised input" : "channel_vectorised copied_rows")
         << name_of(target.core);
