@@ -94,6 +94,10 @@ class Machine {
   const Scalar<D>& register_at(int id) const { return general_[static_cast<size_t>(id)]; }
   void set_register(int id, Scalar<D> value) { general_[static_cast<size_t>(id)] = value; }
 
+  /// The index of an iteration is not before the one that the machine runs with: numbers that move
+  /// away from 0 with it are never 0. Else it may be any.
+  void assume_later_iterations() { has_later_iterations_ = true; }
+
   void forget_flags() {
     flags_ = {};
     zero_on_data_.reset();
@@ -163,6 +167,7 @@ class Machine {
   const jit::DecodedInstruction* now_ = nullptr;
   size_t next_ = 0;
   bool is_done_ = false;
+  bool has_later_iterations_ = false;
   Memory<D> memory_;
   std::array<Vector<D>, 32> vectors_{};
   std::array<Mask<D>, 8> masks_{};

@@ -25,14 +25,18 @@ Flags flags_of_difference(const Scalar<D>& a, const Scalar<D>& b) {
   return {.zero = difference == 0, .sign = sign, .carry = x < y, .overflow = sign != less};
 }
 
-/// Flags of a result of logic, and of arithmetic but for its carry and overflow.
+/// Flags of a result of logic, and of arithmetic but for its carry and overflow. A number that
+/// moves away from 0 is none in later iterations.
 template <class D>
-Flags flags_of_result(const Scalar<D>& result, bool is_logic) {
-  if (!result.is_constant()) return {};
-  Flags flags = {.zero = result.word.value == 0,
-                 .sign = as_signed(result.word.value, result.width) < 0,
-                 .carry = std::nullopt,
-                 .overflow = std::nullopt};
+Flags flags_of_result(const Scalar<D>& result, bool is_logic, bool has_later_iterations) {
+  if (!result.is_number()) return {};
+  const int64_t now = as_signed(result.word.value, result.width);
+  if (result.word.slope != 0) {
+    const bool leaves_zero = result.word.slope > 0 ? now > 0 : now < 0;
+    if (!leaves_zero || !has_later_iterations) return {};
+  }
+  Flags flags = {
+      .zero = now == 0, .sign = now < 0, .carry = std::nullopt, .overflow = std::nullopt};
   if (is_logic) flags.carry = flags.overflow = false;
   return flags;
 }
@@ -215,12 +219,12 @@ Status Machine<D>::arithmetic() {
     case ZYDIS_MNEMONIC_AND:
     case ZYDIS_MNEMONIC_ANDN:
     case ZYDIS_MNEMONIC_OR:
-    case ZYDIS_MNEMONIC_XOR: flags_ = flags_of_result(*result, true); break;
+    case ZYDIS_MNEMONIC_XOR: flags_ = flags_of_result(*result, true, has_later_iterations_); break;
     case ZYDIS_MNEMONIC_SHLX:
     case ZYDIS_MNEMONIC_SHRX:
     case ZYDIS_MNEMONIC_PEXT:
     case ZYDIS_MNEMONIC_PDEP: break;
-    default: flags_ = flags_of_result(*result, false); break;
+    default: flags_ = flags_of_result(*result, false, has_later_iterations_); break;
   }
   return write(operands[0], *result);
 }
@@ -354,10 +358,12 @@ Status Machine<D>::scalar() {
       if (!a) return a.error();
       const auto b = read(operands[1]);
       if (!b) return b.error();
-      const bool are_numbers = a->is_constant() && b->is_constant();
-      flags_ = are_numbers ? flags_of_result(
-                                 Scalar<D>::number(a->width, a->word.value & b->word.value), true)
-                           : Flags{};
+      Scalar<D> result = Scalar<D>::number(a->width, a->word.value & b->word.value);
+      const bool is_same = a->word == b->word;
+      if (is_same) result.word.slope = a->word.slope;
+      const bool are_numbers =
+          is_same ? a->is_number() && b->is_number() : a->is_constant() && b->is_constant();
+      flags_ = are_numbers ? flags_of_result(result, true, has_later_iterations_) : Flags{};
       return {};
     }
     case ZYDIS_MNEMONIC_INC:
@@ -368,7 +374,7 @@ Status Machine<D>::scalar() {
       const bool adds = now().instruction.mnemonic == ZYDIS_MNEMONIC_INC;
       value->word.value = (value->word.value + (adds ? 1 : ~uint64_t{0})) & low_bits(value->width);
       const auto carry = flags_.carry;
-      flags_ = flags_of_result(*value, false);
+      flags_ = flags_of_result(*value, false, has_later_iterations_);
       flags_.carry = carry;
       return write(operands[0], *value);
     }
@@ -380,7 +386,7 @@ Status Machine<D>::scalar() {
       const bool negates = now().instruction.mnemonic == ZYDIS_MNEMONIC_NEG;
       const uint64_t x = value->word.value;
       const auto result = Scalar<D>::number(value->width, negates ? -x : ~x);
-      if (negates) flags_ = flags_of_result(result, false);
+      if (negates) flags_ = flags_of_result(result, false, has_later_iterations_);
       return write(operands[0], result);
     }
     case ZYDIS_MNEMONIC_ADD:

@@ -105,6 +105,7 @@ Status Memory<D>::store(Word address, std::span<const Byte> from) {
 
 template <class D>
 const Word* Memory<D>::stored_word(Word address) const {
+  if (address.slope != 0) return nullptr;
   const auto found = words_.find(address.value);
   return found == words_.end() ? nullptr : &found->second;
 }

@@ -23,6 +23,9 @@ struct Word {
   uint64_t value = 0;
   int64_t slope = 0;
   friend bool operator==(const Word&, const Word&) = default;
+  friend Word operator+(const Word& a, const Word& b) {
+    return {a.value + b.value, a.slope + b.slope};
+  }
 };
 
 /// Consecutive bytes that code may touch: a tensor, the stack, constants, arguments. With a slope,

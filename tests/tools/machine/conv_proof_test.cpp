@@ -26,8 +26,9 @@ TEST_P(ConvProof, StoresWhatItsCallsAskFor) {
   ASSERT_TRUE(made.ok()) << made.error().to_string();
   const auto proof = prove_golden(*made);
   ASSERT_TRUE(proof.ok()) << proof.error().to_string();
-  fmt::print("{}: {} calls, {} elements, {} queries, {} undecided\n", GetParam().stem().string(),
-             proof->calls, proof->elements, proof->queries, proof->undecided);
+  fmt::print("{}: {} calls, {} iterations, {} elements, {} queries, {} undecided\n",
+             GetParam().stem().string(), proof->calls, proof->iterations, proof->elements,
+             proof->queries, proof->undecided);
   EXPECT_GT(proof->elements, 0u);
   EXPECT_EQ(proof->undecided, 0u);
 }

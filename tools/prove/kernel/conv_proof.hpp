@@ -24,9 +24,10 @@ struct KernelSubject {
 /// What was proved of one kernel.
 struct ConvProof {
   size_t calls = 0;
-  size_t elements = 0;   ///< stored ones that were compared
-  size_t queries = 0;    ///< distinct terms of epilogues that are not the lane program's own
-  size_t undecided = 0;  ///< queries that were not decided
+  size_t iterations = 0;  ///< each stands for any one of a loop
+  size_t elements = 0;    ///< stored ones that were compared
+  size_t queries = 0;     ///< distinct terms of epilogues that are not the lane program's own
+  size_t undecided = 0;   ///< queries that were not decided
 };
 
 /// Proves calls of several counts, the least ones and such with more than one of all that code

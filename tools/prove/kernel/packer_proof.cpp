@@ -7,6 +7,7 @@
 
 #include "tools/prove/kernel/conv_proof.hpp"
 #include "tools/prove/kernel/kernel_call.hpp"
+#include "tools/prove/kernel/loop_model.hpp"
 #include "tools/prove/term/polynomial.hpp"
 
 namespace castor::prove {
@@ -303,6 +304,7 @@ Result<ConvProof> prove_kernel(const KernelSubject<jit::PackInput>& kernel, cons
       }
     }
   }
+  if (Status status = prove_every_count(kernel, proof); !status) return status.error();
   return proof;
 }
 
@@ -317,6 +319,7 @@ Result<ConvProof> prove_kernel(const KernelSubject<jit::PackWeights>& kernel, co
       }
     }
   }
+  if (Status status = prove_every_count(kernel, proof); !status) return status.error();
   return proof;
 }
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop's begin at any of its iterations, and of those of the loops around it: so kernels with
+// several loops are proved for all counts, steps and addresses. What code does between two arrivals
+// at the innermost loop's begin is compared with a model of the loops.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tools/machine/machine.hpp"
+
+namespace castor::prove {
+
+using SymbolMachine = machine::Machine<machine::Symbols>;
+using machine::Word;
+
+/// Makes numbers that stand for any: each has a slope of its own, which no sum of some others has,
+/// as if each grew with an index of its own.
+class AnyWords {
+ public:
+  /// That value, or any larger one.
+  Word from(uint64_t value);
+
+ private:
+  uint64_t state_ = 1;
+};
+
+/// The state of a machine at a loop's begin: variables, which are numbers, in registers and on the
+/// stack; what never changes; and nothing else.
+class AnyArrival {
+ public:
+  /// What holds a variable's value at `later`, an arrival at which values differ from each other,
+  /// is the variable. All else that differs from the earlier arrival is unknown from here on.
+  AnyArrival(SymbolMachine earlier, SymbolMachine later, std::span<const uint64_t> values);
+
+  /// A machine there, with these variables.
+  SymbolMachine at(std::span<const Word> variables) const;
+  /// Fails (internal), naming what is not in that state.
+  Status check(SymbolMachine& machine, std::span<const Word> variables) const;
+
+ private:
+  void find_registers(SymbolMachine& earlier, std::span<const uint64_t> values);
+  void find_slots(SymbolMachine& earlier, std::span<const uint64_t> values);
+  Status check_slots(SymbolMachine& machine, std::span<const Word> variables) const;
+
+  SymbolMachine later_;
+  /// By general register and by slot of the stack: the variable that it holds.
+  std::array<std::optional<size_t>, 16> variable_in_register_{};
+  std::vector<std::optional<size_t>> variable_in_slot_;
+  std::array<bool, 16> stays_in_register_{};
+  std::vector<bool> stays_in_slot_;
+  std::array<std::vector<bool>, 32> stays_in_vector_;  ///< by 8 bytes
+  std::array<bool, 8> stays_in_mask_{};
+};
+
+}  // namespace castor::prove

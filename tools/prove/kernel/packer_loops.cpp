@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops of packers, for every count, step and address.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+
+#include "tools/prove/kernel/kernel_call.hpp"
+#include "tools/prove/kernel/loop_model.hpp"
+#include "tools/prove/term/polynomial.hpp"
+
+namespace castor::prove {
+
+namespace {
+
+using machine::Region;
+using machine::Symbols;
+
+constexpr int lanes = 16;
+constexpr int elements = 4;  ///< in a k group
+constexpr int vector_bytes = 64;
+constexpr uint32_t sign_flips = 0x8080'8080;
+
+Error wrong(std::string_view what) {
+  return {ErrorCode::internal, fmt::format("{} is not what the packed layout has there", what)};
+}
+
+Word operator*(int64_t factor, const Word& word) {
+  return {static_cast<uint64_t>(factor) * word.value, factor * word.slope};
+}
+Word number(int64_t value) { return {static_cast<uint64_t>(value), 0}; }
+
+Region<Symbols>& add_region(SymbolMachine& machine, std::string name, const Word& at, size_t bytes,
+                            bool is_writable = false) {
+  return machine.memory().add(std::move(name), at.value, bytes, is_writable, at.slope);
+}
+
+void fill(SymbolMachine& machine, Region<Symbols>& region, std::span<const std::byte> bytes) {
+  region.is_known.assign(region.size(), true);
+  for (size_t i = 0; i < region.size(); ++i) {
+    region.bytes[i] = machine.domain().byte(static_cast<uint8_t>(bytes[i]));
+  }
+}
+
+template <class T>
+std::vector<std::byte> bytes_of(const T& value) {
+  const auto bytes = std::as_bytes(std::span(&value, 1));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// Bytes that are inputs of their own.
+std::vector<Term> add_inputs(SymbolMachine& machine, const std::string& name, const Word& at,
+                             int count) {
+  std::vector<Term> inputs;
+  Region<Symbols>& region = add_region(machine, name, at, static_cast<size_t>(count));
+  region.is_known.assign(region.size(), true);
+  for (int i = 0; i < count; ++i) {
+    inputs.push_back(machine.domain().terms().input(fmt::format("{}[{}]", name, i), 8));
+    Symbols::split(inputs.back(), &region.bytes[static_cast<size_t>(i)]);
+  }
+  return inputs;
+}
+
+/// A stored byte of a region; none where it was not.
+Term stored_in(SymbolMachine& machine, std::string_view name, int at, int bytes = 1) {
+  const Region<Symbols>& region = *machine.memory().find(name);
+  for (int i = at; i < at + bytes; ++i) {
+    if (!region.is_written[static_cast<size_t>(i)]) return {};
+  }
+  return Symbols::join(&region.bytes[static_cast<size_t>(at)], bytes);
+}
+
+// ---- input
+
+class InputLoops : public LoopModel {
+ public:
+  InputLoops(const jit::PackInput& spec, uint32_t flips)
+      : LoopModel(variable_count, arguments_of_call(), loops_of(spec), bytes_of_call(flips)),
+        spec_(spec),
+        flips_(flips) {
+    for (int left_out = 0; left_out < loaded_bytes(); ++left_out) {
+      ways_.push_back({.first = left_out});
+      ways_.push_back({.last = left_out + 1});
+    }
+    for (int stored = 1; stored < lanes; ++stored) ways_.push_back({.stored = stored});
+    if (is_im2col()) ways_.push_back({.has_padding_row = true});
+  }
+
+  void lay_out_operands(SymbolMachine& machine) const override {
+    const Variables all = numbers();
+    const size_t apart = is_im2col() ? static_cast<size_t>(spec_.filter_rows) : 0;
+    add_region(machine, "all input", all[source], 0x2'0000 + apart * filter_row_step);
+    add_region(machine, "all planes", all[planes], 0x4'0000, true);
+    const jit::PackedVector whole = {.bytes = jit::first_bits(loaded_bytes()),
+                                     .lanes = jit::first_bits(lanes)};
+    const std::vector<jit::PackedVector> table(all[vector_count].value, whole);
+    fill(machine, add_region(machine, "all vectors", all[vectors], table.size() * sizeof whole),
+         std::as_bytes(std::span(table)));
+    add_filter_rows(machine, "the filter's rows", false);
+  }
+
+  int ways() const override { return static_cast<int>(ways_.size()); }
+
+  void lay_out_iteration(SymbolMachine& machine, const Variables& variables, int way) override {
+    const Way& here = ways_[static_cast<size_t>(way)];
+    const int present = loaded_bytes() - here.first - here.last;
+    const jit::PackedVector entry = {.bytes = jit::first_bits(present) << here.first,
+                                     .lanes = jit::first_bits(here.stored)};
+    fill(machine, add_region(machine, "the vector", variables[vector], sizeof entry),
+         std::as_bytes(std::span(&entry, 1)));
+    if (here.has_padding_row) {
+      auto& regions = machine.memory().regions();
+      std::erase_if(regions, [](const auto& region) { return region.name == "the filter's rows"; });
+      add_filter_rows(machine, "the filter's rows, one of padding", true);
+    }
+    x_.clear();
+    for (int i = 0; i < input_rows(); ++i) {
+      const Word at = variables[from] + row_offset(i, variables) + number(here.first);
+      x_.push_back(add_inputs(machine, fmt::format("x{}", i), at, present));
+    }
+    for (int k_group = 0; k_group < k_groups_at_once(); ++k_group) {
+      add_region(machine, name_of(k_group), variables[to] + k_group * variables[plane_step],
+                 static_cast<size_t>(4 * here.stored), true);
+    }
+  }
+
+  Status compare(SymbolMachine& machine, const Variables&, int way, bool) override {
+    const Way& here = ways_[static_cast<size_t>(way)];
+    for (int k_group = 0; k_group < k_groups_at_once(); ++k_group) {
+      for (int byte = 0; byte < 4 * here.stored; ++byte) {
+        const int lane = byte / elements;
+        const int element = byte % elements;
+        if (is_im2col() && elements * k_group + element >= spec_.taps()) continue;  // anything
+        const Term found = stored_in(machine, name_of(k_group), byte);
+        const Term x = element_of(machine.domain().terms(), here, k_group, lane, element);
+        if (found && found.same_as(x ^ (flips_ >> (8 * element) & 0xff))) continue;
+        return wrong(fmt::format("byte {} of lane {} of k group {}", element, lane, k_group));
+      }
+    }
+    return {};
+  }
+
+ protected:
+  void derive(Variables& variables) const override {
+    if (is_im2col()) begin_k_groups(variables);  // it has no loop over them
+  }
+
+  void begin(size_t loop, Variables& variables) const override {
+    switch (kind_of(loop)) {
+      case LoopKind::k_groups: return begin_k_groups(variables);
+      case LoopKind::rows:
+        variables[row_source] = variables[k_source];
+        variables[row] = variables[plane];
+        return;
+      case LoopKind::vectors:
+        variables[vector] = variables[vectors];
+        variables[from] = variables[row_source];
+        variables[to] = variables[row];
+        return;
+    }
+  }
+
+  void advance(size_t loop, Variables& variables) const override {
+    const auto add = [&](Variable moved, const Word& by) {
+      variables[moved] = variables[moved] + by;
+    };
+    switch (kind_of(loop)) {
+      case LoopKind::k_groups:
+        add(k_source, variables[source_k_step]);
+        return add(plane, variables[plane_step]);
+      case LoopKind::rows:
+        add(row_source, variables[source_row_step]);
+        return add(row, variables[row_step]);
+      case LoopKind::vectors:
+        add(from, number(spec_.vector_step()));
+        add(to, number(vector_bytes));
+        return add(vector, number(sizeof(jit::PackedVector)));
+    }
+  }
+
+ private:
+  enum Variable : size_t {
+    k_source,
+    plane,
+    k_left,
+    row_source,
+    row,
+    rows_left,
+    vector,
+    vectors_left,
+    from,
+    to,
+    source,  // the call's arguments, from here on
+    first_column,
+    channel_1,
+    channel_2,
+    channel_3,
+    source_k_step,
+    source_row_step,
+    planes,
+    plane_step,
+    row_step,
+    k_groups,
+    rows,
+    vectors,
+    vector_count,
+    variable_count
+  };
+  enum class LoopKind { k_groups, rows, vectors };
+
+  /// One iteration of the loop over vectors.
+  struct Way {
+    int first = 0;  ///< bytes before and after the input, which are padding
+    int last = 0;
+    int stored = lanes;
+    bool has_padding_row = false;  ///< im2col: the filter's first row
+  };
+
+  static std::vector<Argument> arguments_of_call() {
+    using Call = jit::PackInputArguments;
+    constexpr size_t channels = offsetof(Call, channels);
+    return {{offsetof(Call, source), source, 0x1'0000'0000},
+            {offsetof(Call, first_column), first_column, 0x11},
+            {channels, channel_1, 0x1000},
+            {channels + 8, channel_2, 0x2100},
+            {channels + 16, channel_3, 0x3300},
+            {offsetof(Call, source_k_group_step), source_k_step, 0x5000},
+            {offsetof(Call, source_row_step), source_row_step, 0x780},
+            {offsetof(Call, planes), planes, 0x2'0000'0000},
+            {offsetof(Call, plane_step), plane_step, 0x9000},
+            {offsetof(Call, row_step), row_step, 0xb00},
+            {offsetof(Call, k_groups), k_groups, 4},
+            {offsetof(Call, rows), rows, 6},
+            {offsetof(Call, vectors), vectors, 0x3'0000'0000},
+            {offsetof(Call, vector_count), vector_count, 8}};
+  }
+  static std::vector<Loop> loops_of(const jit::PackInput& spec) {
+    std::vector<Loop> loops = {{k_groups, k_left}, {rows, rows_left}, {vector_count, vectors_left}};
+    if (spec.layout == jit::PackedLayout::im2col) loops.erase(loops.begin());
+    return loops;
+  }
+  static std::vector<std::byte> bytes_of_call(uint32_t flips) {
+    return bytes_of(jit::PackInputArguments{
+        .flips = flips,
+        .padding = padding,
+        .filter_rows = pointer_to<const std::byte* const>(filter_rows_address)});
+  }
+
+  LoopKind kind_of(size_t loop) const {
+    return static_cast<LoopKind>(loop + (is_im2col() ? 1 : 0));
+  }
+  void begin_k_groups(Variables& variables) const {
+    variables[k_source] = variables[source] + variables[first_column];
+    variables[plane] = variables[planes];
+  }
+
+  bool is_im2col() const { return spec_.layout == jit::PackedLayout::im2col; }
+  bool is_nchw4c() const { return spec_.layout == jit::PackedLayout::nchw4c; }
+  int loaded_bytes() const { return is_nchw4c() ? lanes * spec_.column_stride : vector_bytes; }
+  int k_groups_at_once() const { return is_im2col() ? spec_.k_groups() : 1; }
+  /// Rows of the input that a vector takes: of channels, or of the filter.
+  int input_rows() const {
+    if (is_nchw4c()) return elements;
+    return is_im2col() ? spec_.filter_rows : 1;
+  }
+  Word row_offset(int index, const Variables& variables) const {
+    if (is_im2col()) return number((index + 1) * filter_row_step);
+    return index == 0 ? number(0) : variables[channel_1 + static_cast<size_t>(index) - 1];
+  }
+  static std::string name_of(int k_group) { return fmt::format("k group {}", k_group); }
+
+  void add_filter_rows(SymbolMachine& machine, std::string name, bool has_padding) const {
+    if (!is_im2col()) return;
+    std::vector<uint64_t> offsets;
+    for (int i = 0; i < spec_.filter_rows; ++i) {
+      offsets.push_back(i == 0 && has_padding ? 0
+                                              : (static_cast<uint64_t>(i) + 1) * filter_row_step);
+    }
+    fill(machine,
+         add_region(machine, std::move(name), {filter_rows_address, 0}, 8 * offsets.size()),
+         std::as_bytes(std::span(offsets)));
+  }
+
+  Term element_of(Terms& terms, const Way& way, int k_group, int lane, int element) const {
+    int input_row = 0;
+    int column = lane * spec_.column_stride;
+    switch (spec_.layout) {
+      case jit::PackedLayout::nchw4c: input_row = element; break;
+      case jit::PackedLayout::columns4: column += element; break;
+      case jit::PackedLayout::im2col: {
+        const int tap = elements * k_group + element;
+        input_row = tap / spec_.filter_columns;
+        column += tap % spec_.filter_columns * spec_.dilation;
+        break;
+      }
+    }
+    const std::vector<Term>& x = x_[static_cast<size_t>(input_row)];
+    const int at = column - way.first;
+    const bool is_padding =
+        at < 0 || at >= std::ssize(x) || (way.has_padding_row && input_row == 0);
+    return is_padding ? terms.constant(8, padding & 0xff) : x[static_cast<size_t>(at)];
+  }
+
+  static constexpr uint32_t padding = 0x2525'2525;
+  static constexpr uint64_t filter_rows_address = 0x3000'0000;
+  static constexpr size_t filter_row_step = 0x1'0000;
+
+  const jit::PackInput& spec_;
+  const uint32_t flips_;
+  std::vector<Way> ways_{{}};
+  std::vector<std::vector<Term>> x_;  ///< by row of the input
+};
+
+// ---- weights
+
+class WeightLoops : public LoopModel {
+ public:
+  WeightLoops(const jit::PackWeights& unit, uint32_t stored, uint32_t flips)
+      : LoopModel(variable_count, arguments_of_call(), {{units, units_left}},
+                  bytes_of(jit::PackWeightsArguments{.lanes = stored, .flips = flips})),
+        unit_(unit),
+        stored_(stored),
+        flips_(flips) {}
+
+  void lay_out_operands(SymbolMachine& machine) const override {
+    const Variables all = numbers();
+    add_region(machine, "all weights", all[source], 0x2'0000);
+    add_region(machine, "all packed weights", all[first_to], 0x2'0000, true);
+    add_region(machine, "all sums", all[sums], vector_bytes, true);
+  }
+
+  void lay_out_entry(SymbolMachine& machine, const Variables& variables) override {
+    begun_ = add_inputs(machine, "the sums", variables[sums], vector_bytes);
+  }
+
+  /// One of the partial sums is what the sums were, or all together are.
+  Status compare_entry(SymbolMachine& machine) override {
+    for (int channel = 0; channel < lanes; ++channel) {
+      const auto first = begun_.begin() + 4 * channel;
+      const Term begun = concat(concat(first[3], first[2]), concat(first[1], first[0]));
+      if (!are_equal(sum_of_partials(machine, channel), begun)) return wrong_sum(channel);
+    }
+    return {};
+  }
+
+  void lay_out_iteration(SymbolMachine& machine, const Variables& variables, int) override {
+    w_.clear();
+    for (int channel = 0; channel < lanes; ++channel) {
+      const Word at = variables[from] + channel * variables[channel_step];
+      for (int input = 0; input < inputs_apart(); ++input) {
+        w_.push_back(add_inputs(machine, fmt::format("w{}.{}", channel, input),
+                                at + input * variables[input_step],
+                                static_cast<int>(unit_.bytes_read())));
+      }
+    }
+    const auto first = static_cast<uint64_t>(std::countr_zero(stored_));
+    for (int slot = 0; slot < unit_.slots(); ++slot) {
+      const Word at = variables[to] + slot * variables[step];
+      add_region(machine, name_of(slot), {at.value + 4 * first, at.slope},
+                 4 * static_cast<size_t>(std::popcount(stored_)), true);
+    }
+    add_region(machine, "the sums", variables[sums], vector_bytes, true);
+    for (const int id : std::span(partial_sums).first(added_to())) {
+      machine::Vector<Symbols> vector;
+      for (size_t lane = 0; lane < lanes; ++lane) {
+        Symbols::split(machine.domain().terms().input("a partial sum", 32), &vector[4 * lane]);
+      }
+      machine.set_vector(id, vector);
+    }
+    begun_sums_.clear();
+    for (int channel = 0; channel < lanes; ++channel) {
+      begun_sums_.push_back(sum_of_partials(machine, channel));
+    }
+  }
+
+  Status compare(SymbolMachine& machine, const Variables&, int, bool returns) override {
+    for (int channel = 0; channel < lanes; ++channel) {
+      Term sum = begun_sums_[static_cast<size_t>(channel)];
+      for (int slot = 0; slot < unit_.slots(); ++slot) {
+        for (int i = 0; i < elements; ++i) {
+          const Term w = weight(channel, slot, i);
+          sum = sum + extend_sign(w, 32);
+          if (Status status = compare_byte(machine, channel, slot, i, w); !status) return status;
+        }
+      }
+      const Term found = returns ? stored_in(machine, "the sums", 4 * channel, 4)
+                                 : sum_of_partials(machine, channel);
+      if (!found || !are_equal(found, sum)) return wrong_sum(channel);
+    }
+    return {};
+  }
+
+ protected:
+  void derive(Variables& variables) const override {
+    variables[three_steps] = 3 * variables[unit_.is_one_vector() ? channel_step : input_step];
+  }
+  void begin(size_t, Variables& variables) const override {
+    variables[from] = variables[source];
+    variables[to] = variables[first_to];
+  }
+  void advance(size_t, Variables& variables) const override {
+    variables[from] = variables[from] + variables[unit_step];
+    variables[to] = variables[to] + unit_.slots() * variables[step] + variables[skip];
+  }
+
+ private:
+  enum Variable : size_t {
+    units_left,
+    from,
+    to,
+    three_steps,
+    source,  // the call's arguments, from here on
+    channel_step,
+    input_step,
+    unit_step,
+    units,
+    first_to,
+    step,
+    skip,
+    sums,
+    variable_count
+  };
+
+  static std::vector<Argument> arguments_of_call() {
+    using Call = jit::PackWeightsArguments;
+    return {{offsetof(Call, source), source, 0x1'0000'0000},
+            {offsetof(Call, channel_step), channel_step, 0x900},
+            {offsetof(Call, input_step), input_step, 0x120},
+            {offsetof(Call, unit_step), unit_step, 0x70},
+            {offsetof(Call, units), units, 5},
+            {offsetof(Call, to), first_to, 0x2'0000'0000},
+            {offsetof(Call, step), step, 0x240},
+            {offsetof(Call, skip), skip, 0x18},
+            {offsetof(Call, sums), sums, 0x3'0000'0000}};
+  }
+
+  /// Input channels that are loaded one by one.
+  int inputs_apart() const { return unit_.is_one_vector() ? 1 : elements; }
+  static std::string name_of(int slot) { return fmt::format("slot {}", slot); }
+  static Error wrong_sum(int channel) {
+    return wrong(fmt::format("the sum of channel {}", channel));
+  }
+  static bool are_equal(const Term& a, const Term& b) {
+    return polynomial_of(a) == polynomial_of(b);
+  }
+
+  static Term sum_of_partials(SymbolMachine& machine, int channel) {
+    Term sum;
+    for (const int id : partial_sums) {
+      const Term part = Symbols::join(&machine.vector(id)[static_cast<size_t>(4 * channel)], 4);
+      sum = sum ? sum + part : part;
+    }
+    return sum;
+  }
+
+  Term weight(int channel, int slot, int i) const {
+    const int input = slot / unit_.positions * elements + i;
+    const int region = unit_.is_one_vector() ? channel : channel * elements + input;
+    const int at = slot % unit_.positions + (unit_.is_one_vector() ? input * unit_.input_step : 0);
+    return w_[static_cast<size_t>(region)][static_cast<size_t>(at)] ^ (flips_ >> (8 * i) & 0xff);
+  }
+
+  Status compare_byte(SymbolMachine& machine, int channel, int slot, int i, const Term& w) const {
+    if ((stored_ >> channel & 1) == 0) return {};
+    const int at = 4 * (channel - std::countr_zero(stored_)) + i;
+    const Term found = stored_in(machine, name_of(slot), at);
+    if (found && found.same_as(w)) return {};
+    return wrong(fmt::format("byte {} of slot {}, channel {}", i, slot, channel));
+  }
+
+  /// The partial sums that slots are added to; the others stay 0.
+  size_t added_to() const {
+    return std::min(partial_sums.size(), static_cast<size_t>(unit_.slots()));
+  }
+
+  /// Vector registers that add up the weights of four slots in turn.
+  static constexpr std::array partial_sums = {28, 29, 30, 31};
+
+  const jit::PackWeights& unit_;
+  const uint32_t stored_;
+  const uint32_t flips_;
+  std::vector<std::vector<Term>> w_;
+  std::vector<Term> begun_;       ///< bytes of the sums
+  std::vector<Term> begun_sums_;  ///< by channel
+};
+
+}  // namespace
+
+Status prove_every_count(const KernelSubject<jit::PackInput>& kernel, ConvProof& proof) {
+  for (const uint32_t flips : {uint32_t{0}, sign_flips}) {
+    InputLoops model(kernel.spec, flips);
+    if (Status status = prove_loops(kernel.code, model, proof); !status) return status;
+  }
+  return {};
+}
+
+Status prove_every_count(const KernelSubject<jit::PackWeights>& kernel, ConvProof& proof) {
+  for (const uint32_t stored : {0xffffu, 0x7feu, 1u}) {
+    for (const uint32_t flips : {uint32_t{0}, sign_flips}) {
+      WeightLoops model(kernel.spec, stored, flips);
+      if (Status status = prove_loops(kernel.code, model, proof); !status) return status;
+    }
+  }
+  return {};
+}
+
+}  // namespace castor::prove
