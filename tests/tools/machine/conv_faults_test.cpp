@@ -20,6 +20,9 @@ const PlantedFault rows[] = {
      other_mask("vmovdqu32", ZYDIS_REGISTER_K1, 2), ""},
     {"padding_that_is_read", "pack-input-columns4.avx512_vbmi",
      other_mask("vpblendmb", ZYDIS_REGISTER_K2), ""},
+    // The step is another one's, which has the same value in all calls of numbers.
+    {"step_of_k_groups", "pack-input-columns4.avx512_vbmi", displacement("add", 0x10 - 0x28, 6),
+     "in any iteration, "},
     {"tap_of_a_receptive_field", "pack-input-im2col-2x3.avx512_vbmi", pool_bit(0x1), wrong_layout},
     {"exchange_of_slots", "pack-weights-9.avx512_vbmi",
      other_mask("vmovdqa32", ZYDIS_REGISTER_K2, 1), wrong_layout},

@@ -67,6 +67,10 @@ Word AnyWords::from(uint64_t value) {
   return {value, static_cast<int64_t>((mixed >> 32 | 1) * 64)};
 }
 
+Error in_iteration(const Error& error) {
+  return {ErrorCode::internal, fmt::format("in any iteration, {}", error.message)};
+}
+
 AnyArrival::AnyArrival(SymbolMachine earlier, SymbolMachine later, std::span<const uint64_t> values)
     : later_(std::move(later)) {
   later_.assume_later_iterations();

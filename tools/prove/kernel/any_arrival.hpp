@@ -26,6 +26,10 @@ class AnyWords {
   uint64_t state_ = 1;
 };
 
+/// What a run from any arrival failed by. Numbers that are unknown there are not what the code's
+/// loops keep: that too is an error of the code, not of the machine.
+Error in_iteration(const Error& error);
+
 /// The state of a machine at a loop's begin: variables, which are numbers, in registers and on the
 /// stack; what never changes; and nothing else.
 class AnyArrival {

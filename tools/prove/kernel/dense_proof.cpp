@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tools/prove/kernel/epilogue_proof.hpp"
+#include "tools/prove/kernel/k_loop_proof.hpp"
 #include "tools/prove/kernel/products.hpp"
 
 namespace castor::prove {
@@ -57,6 +58,26 @@ class DenseCall {
 
   const jit::DenseArguments& arguments() const { return arguments_; }
 
+  /// The call's numbers at the begin of the loop over k steps, after some of its first tile.
+  KLoopNumbers loop_numbers(int k_steps_done) const {
+    const int looped = counts_.k_steps - tile_.peeled_k_steps;
+    const auto done = static_cast<uint64_t>(k_steps_done);
+    return {.source = takes_input() ? planes_ : x_.address,
+            .weights = w_.address + 4 * done * static_cast<uint64_t>(weight_width()),
+            .input = input_.address + 4 * done * static_cast<uint64_t>(arguments_.input_step),
+            .input_step = arguments_.input_step,
+            .k_steps_end =
+                std::bit_cast<uint64_t>(arguments_.k_steps) + 4 * static_cast<uint64_t>(looped),
+            .k_steps_left = looped - k_steps_done};
+  }
+
+  /// From here on, after the loop over the k steps of the only tile, the accumulators may hold
+  /// anything.
+  void forget_sums(const Accumulators& sums, SymbolMachine& machine) {
+    sums.make_inputs(machine);
+    sums_.emplace(sums, machine);
+  }
+
   Status compare(KernelCall& call) {
     ++prover_.proof().calls;
     for (const Pixel& pixel : pixels_) {
@@ -64,7 +85,7 @@ class DenseCall {
         if (Status status = compare_result(call, pixel, channel); !status) return status;
       }
     }
-    if (takes_input() && !tile_.reads_input_once) {
+    if (takes_input() && !tile_.reads_input_once && !sums_) {
       if (Status status = compare_packed(call); !status) return status;
     }
     return {};
@@ -234,9 +255,11 @@ class DenseCall {
   }
 
   Term sum_of(const Pixel& pixel, int64_t channel) const {
-    Term sum = start_.elements[static_cast<size_t>(channel)];
+    Term sum =
+        sums_ ? forgotten_sum(pixel, channel) : start_.elements[static_cast<size_t>(channel)];
+    const int first = sums_ ? counts_.k_steps - tile_.peeled_k_steps : 0;
     for (int64_t group = 0; group < k_groups(); ++group) {
-      for (int k = 0; k < counts_.k_steps; ++k) {
+      for (int k = first; k < counts_.k_steps; ++k) {
         for (int64_t byte = 0; byte < step_bytes(); byte += 4) {
           const int64_t step = (group * counts_.k_steps + k) * step_bytes() / 4 + byte / 4;
           sum = added_products(sum, pixels_of(pixel, group, k, byte), weights_of(channel, step),
@@ -245,6 +268,14 @@ class DenseCall {
       }
     }
     return sum - compensation(pixel, channel);
+  }
+
+  /// The sum of a pixel and a channel after the loop; without a channel its window sum.
+  Term forgotten_sum(const Pixel& pixel, std::optional<int64_t> channel) const {
+    const auto of_channel = static_cast<int>(channel.value_or(tile_.channels));
+    const auto& [sums, machine] = *sums_;
+    return is_along_pixels() ? sums.at(machine, of_channel, static_cast<int>(pixel.window_sum))
+                             : sums.at(machine, static_cast<int>(pixel.result), of_channel);
   }
 
   /// The k group that a k step takes of a pixel, as it is multiplied.
@@ -294,6 +325,7 @@ class DenseCall {
   }
 
   Term own_window_sum(const Pixel& pixel) const {
+    if (sums_) return forgotten_sum(pixel, std::nullopt);
     Term sum = start_.elements[0] - start_.elements[0];
     for (int k = 0; k < counts_.k_steps; ++k) {
       for (const Term& x : pixels_of(pixel, 0, k, 0)) {
@@ -338,6 +370,7 @@ class DenseCall {
   uint64_t output_ = 0;
   int64_t row_bytes_ = 0;
   std::optional<EpilogueCall> operands_;
+  std::optional<std::pair<Accumulators, SymbolMachine>> sums_;  ///< where they were forgotten
   jit::DenseArguments arguments_;
 };
 
@@ -353,6 +386,43 @@ std::vector<DenseCounts> counts_of(const DenseTile& tile) {
   return {{.k_steps = 1}, {.k_steps = 2, .tiles = 2}, {.k_steps = 3, .tiles = 3}, {.k_steps = 5}};
 }
 
+Status run_to(SymbolMachine& machine, uint32_t offset, int arrivals) {
+  return machine.run([&](uint32_t now) { return now == offset && --arrivals == 0; });
+}
+
+/// Every count of k steps: iterations of their loop, and what follows the last one.
+Status prove_k_loop(const KernelSubject<DenseTile>& kernel, ResultProver& prover) {
+  const jit::CodeLoop& loop = kernel.code.loops.front();
+  const int peeled = kernel.spec.peeled_k_steps;
+  {
+    Terms terms;
+    Symbols symbols(terms);
+    auto call = KernelCall::create(kernel.code, symbols);
+    if (!call) return call.error();
+    DenseCall of(kernel, {.k_steps = peeled + 6}, prover);
+    of.lay_out(*call);
+    call->begin(of.arguments());
+    SymbolMachine& machine = call->machine();
+    if (Status status = run_to(machine, loop.begin, 1); !status) return status;
+    const SymbolMachine earlier = machine;
+    if (Status status = run_to(machine, loop.begin, 1); !status) return status;
+    Status status = prove_k_steps(kernel, earlier, machine, of.loop_numbers(2), prover.proof());
+    if (!status) return status;
+  }
+  Terms terms;
+  Symbols symbols(terms);
+  auto call = KernelCall::create(kernel.code, symbols);
+  if (!call) return call.error();
+  DenseCall of(kernel, {.k_steps = peeled + 2}, prover);
+  of.lay_out(*call);
+  call->begin(of.arguments());
+  const int groups = static_cast<int>(of.arguments().k_groups);
+  if (Status status = run_to(call->machine(), loop.end, groups); !status) return status;
+  of.forget_sums({kernel.spec, kernel.target}, call->machine());
+  if (Status status = call->machine().run(); !status) return status;
+  return of.compare(*call);
+}
+
 }  // namespace
 
 Result<ConvProof> prove_kernel(const KernelSubject<DenseTile>& kernel, const Decide& decide) {
@@ -360,6 +430,9 @@ Result<ConvProof> prove_kernel(const KernelSubject<DenseTile>& kernel, const Dec
   for (const DenseCounts& counts : counts_of(kernel.spec)) {
     Status status = prove_call(kernel.code, DenseCall(kernel, counts, prover));
     if (!status) return status.error();
+  }
+  if (!kernel.spec.has_tiles()) {
+    if (Status status = prove_k_loop(kernel, prover); !status) return status.error();
   }
   return prover.proof();
 }

@@ -95,7 +95,7 @@ Term ResultProver::accumulator_in(const Term& stored, const Term& sum) const {
     const Term term = left.back();
     left.pop_back();
     if (!seen.insert(term.id()).second) continue;
-    if (may_be_sum(term) && (term.same_as(sum) || polynomial_of(term) == polynomial)) return term;
+    if (term.same_as(sum) || (may_be_sum(term) && polynomial_of(term) == polynomial)) return term;
     for (int i = 0; i < term.node().operand_count; ++i) left.push_back(term.operand(i));
   }
   return {};

@@ -61,11 +61,6 @@ uint64_t KernelCall::add_output(std::string name, int64_t bytes) {
   return add_region(std::move(name), bytes, true).base;
 }
 
-Status KernelCall::run_with(uint64_t arguments) {
-  machine_.begin(arguments);
-  return machine_.run();
-}
-
 size_t KernelCall::region_of(uint64_t address) const { return (address >> address_bits) - 1; }
 
 Term KernelCall::stored(uint64_t address, int bits) {

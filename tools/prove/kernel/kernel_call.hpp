@@ -53,12 +53,19 @@ class KernelCall {
   /// A region to be written, of which nothing is known.
   uint64_t add_output(std::string name, int64_t bytes);
 
+  /// Ready to call the code.
+  template <class Arguments>
+  void begin(const Arguments& arguments) {
+    static_assert(std::is_trivially_copyable_v<Arguments>);
+    machine_.begin(add_numbers("the arguments", std::span(&arguments, 1)));
+  }
+  Machine& machine() { return machine_; }
   /// Calls the code. Fails, naming the instruction, where it touches anything else, or does not
   /// return as functions must.
   template <class Arguments>
   Status run(const Arguments& arguments) {
-    static_assert(std::is_trivially_copyable_v<Arguments>);
-    return run_with(add_numbers("the arguments", std::span(&arguments, 1)));
+    begin(arguments);
+    return machine_.run();
   }
 
   /// What was stored from an address on, which then counts as expected; no term where a byte of it
@@ -72,7 +79,6 @@ class KernelCall {
  private:
   explicit KernelCall(Machine machine) : machine_(std::move(machine)) {}
   uint64_t add_bytes(std::string name, std::span<const std::byte> bytes);
-  Status run_with(uint64_t arguments);
   machine::Region<Symbols>& add_region(std::string name, int64_t bytes, bool is_writable);
   size_t region_of(uint64_t address) const;
 

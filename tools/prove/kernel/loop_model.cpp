@@ -158,7 +158,7 @@ class LoopProver {
     SymbolMachine machine = arrival.at(variables);
     model_.set_arguments(machine, variables);
     model_.lay_out_iteration(machine, variables, way);
-    if (Status status = run_to(machine, begin_, 1); !status) return status;
+    if (Status status = run_to(machine, begin_, 1); !status) return in_iteration(status.error());
     ++proof_.iterations;
     const auto next = model_.next(variables);
     if (machine.is_done() == next.has_value()) {

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/prove/kernel/k_loop_proof.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "tools/prove/kernel/products.hpp"
+#include "tools/prove/term/polynomial.hpp"
+
+namespace castor::prove {
+
+using jit::DenseTile;
+using jit::PixelSource;
+using machine::Region;
+using machine::Symbols;
+
+// ---- accumulators
+
+Accumulators::Accumulators(const DenseTile& tile, const jit::Target& target)
+    : lanes_(target.vector_bits() / 32),
+      vectors_(tile.vectors_of(lanes_)),
+      rows_(tile.rows() + (tile.window_sums == jit::WindowSums::own ? 1 : 0)),
+      is_unpacked_(tile.reads_input_once && vectors_ % 4 == 0) {}
+
+Term Accumulators::at(const SymbolMachine& machine, int row, int position) const {
+  int vector = position / lanes_;
+  int lane = position % lanes_;
+  if (is_unpacked_) {  // 128 bits i of vector j have the pixels 4 j to 4 j + 3 of sixteen i
+    const int sixteen = position % (4 * lanes_) / 16;
+    const int in_sixteen = position % 16;
+    vector = position / (4 * lanes_) * 4 + in_sixteen / 4;
+    lane = 4 * sixteen + in_sixteen % 4;
+  }
+  const auto& bytes = machine.vector(row * vectors_ + vector);
+  return Symbols::join(&bytes[static_cast<size_t>(4 * lane)], 4);
+}
+
+void Accumulators::make_inputs(SymbolMachine& machine) const {
+  for (int id = 0; id < rows_ * vectors_; ++id) {
+    machine::Vector<Symbols> vector = machine.vector(id);
+    for (int lane = 0; lane < lanes_; ++lane) {
+      Symbols::split(machine.domain().terms().input("a sum", 32),
+                     &vector[static_cast<size_t>(4 * lane)]);
+    }
+    machine.set_vector(id, vector);
+  }
+}
+
+namespace {
+
+constexpr int k_steps_at_once = 2;
+
+/// The loop's iterations. Its variables are addresses, and the number of bytes from the end of the
+/// offsets, which grows to 0.
+class KStepsProof {
+ public:
+  KStepsProof(const KernelSubject<DenseTile>& kernel, SymbolMachine earlier, SymbolMachine later,
+              const KLoopNumbers& numbers, ConvProof& proof)
+      : tile_(kernel.spec),
+        sums_(kernel.spec, kernel.target),
+        loop_(kernel.code.loops.front()),
+        numbers_(numbers),
+        proof_(proof),
+        arrival_(std::move(earlier), std::move(later), values_of(numbers)) {}
+
+  Status prove() {
+    for (const bool is_last : {false, true}) {
+      if (Status status = prove_iteration(is_last); !status) return status;
+    }
+    return {};
+  }
+
+ private:
+  enum Variable : size_t { source, weights, input, offsets_end, offset, variable_count };
+  using Variables = std::vector<Word>;
+  static constexpr uint64_t in_no_register = 0x5a5a'0000'1111'2222;
+
+  static std::vector<uint64_t> values_of(const KLoopNumbers& numbers) {
+    std::vector<uint64_t> values(variable_count);
+    values[source] = numbers.source;
+    values[weights] = numbers.weights;
+    values[input] = numbers.input != 0 ? numbers.input : in_no_register;
+    values[offsets_end] = numbers.k_steps_end;
+    values[offset] = static_cast<uint64_t>(int64_t{-4} * numbers.k_steps_left);
+    return values;
+  }
+
+  Status prove_iteration(bool is_last) {
+    Variables variables(variable_count);
+    for (Word& variable : variables) variable = words_.from(uint64_t{1} << 50);
+    const Word left = is_last ? Word{k_steps_at_once, 0} : words_.from(2 * k_steps_at_once);
+    variables[offset] = {uint64_t{0} - 4 * left.value, -4 * left.slope};
+    SymbolMachine machine = arrival_.at(variables);
+    lay_out(machine, variables);
+    sums_.make_inputs(machine);
+    const SymbolMachine before = machine;
+    const uint32_t stop = is_last ? loop_.end : loop_.begin;
+    if (Status status = machine.run([&](uint32_t now) { return now == stop; }); !status) {
+      return in_iteration(status.error());
+    }
+    if (machine.is_done()) return Error(ErrorCode::internal, "the loop over k steps returns");
+    ++proof_.iterations;
+    if (Status status = arrival_.check(machine, after(variables)); !status) return status;
+    if (Status status = compare_packed(machine); !status) return status;
+    return compare_sums(before, machine);
+  }
+
+  Variables after(Variables variables) const {
+    const auto add = [&](Variable to, int64_t step) {
+      variables[to].value += static_cast<uint64_t>(step);
+    };
+    add(weights, int64_t{k_steps_at_once} * weight_bytes());
+    add(offset, 4 * k_steps_at_once);
+    add(input, 4 * k_steps_at_once * numbers_.input_step);
+    return variables;
+  }
+
+  bool is_along_pixels() const { return tile_.vectorised == jit::Vectorised::pixels; }
+  bool takes_input() const { return tile_.source != PixelSource::packed; }
+  int element_bytes() const { return jit::bytes_of_channel(tile_.engine); }
+  int elements() const { return jit::channels_of_k_group(tile_.engine); }
+  int row_bytes() const { return 4 * sums_.vectors() * sums_.lanes(); }
+  int weight_bytes() const { return is_along_pixels() ? 4 * tile_.rows() : row_bytes(); }
+
+  /// Exactly what one iteration may touch.
+  void lay_out(SymbolMachine& machine, const Variables& variables) {
+    const std::array<int32_t, k_steps_at_once> offsets = {1 << 20, 3 << 20};
+    add_numbers(machine, variables[offsets_end] + variables[offset], offsets);
+    pixels_.clear();
+    weights_.clear();
+    for (int k = 0; k < k_steps_at_once; ++k) {
+      const Word at =
+          variables[source] + Word{static_cast<uint64_t>(offsets[static_cast<size_t>(k)]), 0};
+      takes_input() ? add_input(machine, variables, at, k) : add_pixels(machine, at, k);
+      weights_.push_back(add_elements(machine, fmt::format("w{}", k),
+                                      variables[weights] + bytes(k * weight_bytes()),
+                                      weight_bytes()));
+    }
+  }
+
+  void add_pixels(SymbolMachine& machine, const Word& at, int k) {
+    if (is_along_pixels()) {
+      pixels_.push_back(add_elements(machine, fmt::format("x{}", k), at, row_bytes()));
+      return;
+    }
+    std::vector<Term> all;
+    for (int row = 0; row < tile_.rows(); ++row) {
+      const std::vector<Term> of_row = add_elements(machine, fmt::format("x{}.{}", k, row),
+                                                    at + bytes(tile_.source_offset(row)), 4);
+      all.insert(all.end(), of_row.begin(), of_row.end());
+    }
+    pixels_.push_back(all);
+  }
+
+  /// Pixels of four channels, which may be packed for others.
+  void add_input(SymbolMachine& machine, const Variables& variables, const Word& at, int k) {
+    const int count = sums_.vectors() * sums_.lanes();
+    std::vector<std::vector<Term>> channels;
+    for (int c = 0; c < elements(); ++c) {
+      const int64_t step = (int64_t{elements()} * k + c) * numbers_.input_step;
+      channels.push_back(add_elements(machine, fmt::format("x{}.{}", k, c),
+                                      variables[input] + bytes(step), count));
+    }
+    std::vector<Term> all;
+    for (int pixel = 0; pixel < count; ++pixel) {
+      for (const std::vector<Term>& channel : channels) {
+        all.push_back(channel[static_cast<size_t>(pixel)]);
+      }
+    }
+    pixels_.push_back(all);
+    if (!tile_.reads_input_once) {
+      machine.memory().add(name_of_packed(k), at.value, static_cast<size_t>(row_bytes()), true,
+                           at.slope);
+    }
+  }
+
+  static Word bytes(int64_t count) { return {static_cast<uint64_t>(count), 0}; }
+  static std::string name_of_packed(int k) { return fmt::format("packed input {}", k); }
+
+  void add_numbers(SymbolMachine& machine, const Word& at, std::span<const int32_t> numbers) {
+    const auto all = std::as_bytes(numbers);
+    Region<Symbols>& region =
+        machine.memory().add("the offsets", at.value, all.size(), false, at.slope);
+    region.is_known.assign(region.size(), true);
+    for (size_t i = 0; i < region.size(); ++i) {
+      region.bytes[i] = machine.domain().byte(static_cast<uint8_t>(all[i]));
+    }
+  }
+
+  /// Elements of the engine's width that are inputs of the terms.
+  std::vector<Term> add_elements(SymbolMachine& machine, const std::string& name, const Word& at,
+                                 int count_of_bytes) {
+    Region<Symbols>& region =
+        machine.memory().add(name, at.value, static_cast<size_t>(count_of_bytes), false, at.slope);
+    region.is_known.assign(region.size(), true);
+    std::vector<Term> all;
+    for (int i = 0; i < count_of_bytes; i += element_bytes()) {
+      all.push_back(machine.domain().terms().input(name, 8 * element_bytes()));
+      Symbols::split(all.back(), &region.bytes[static_cast<size_t>(i)]);
+    }
+    return all;
+  }
+
+  /// A k group of an operand, by its number along the operand.
+  std::span<const Term> k_group(const std::vector<Term>& operand, int number) const {
+    const auto count = static_cast<size_t>(elements());
+    return std::span(operand).subspan(static_cast<size_t>(number) * count, count);
+  }
+
+  /// Pixels as they are multiplied.
+  std::vector<Term> pixel(int k, int number) const {
+    std::vector<Term> some;
+    const bool has_sign_flip = tile_.has_sign_flip || tile_.source == PixelSource::signed_input;
+    for (const Term& x : k_group(pixels_[static_cast<size_t>(k)], number)) {
+      some.push_back(has_sign_flip ? x ^ 0x80 : x);
+    }
+    return some;
+  }
+
+  Status compare_sums(const SymbolMachine& before, const SymbolMachine& machine) const {
+    for (int row = 0; row < sums_.rows(); ++row) {
+      for (int position = 0; position < sums_.vectors() * sums_.lanes(); ++position) {
+        Term sum = sums_.at(before, row, position);
+        for (int k = 0; k < k_steps_at_once; ++k) sum = with_k_step(sum, k, row, position);
+        if (polynomial_of(sums_.at(machine, row, position)) == polynomial_of(sum)) continue;
+        return Error(ErrorCode::internal,
+                     fmt::format("an iteration over k steps: row {} at {} is not the sum of "
+                                 "products",
+                                 row, position));
+      }
+    }
+    return {};
+  }
+
+  Term with_k_step(Term sum, int k, int row, int position) const {
+    if (row == tile_.rows()) {  // the window sum
+      for (const Term& x : pixel(k, position)) {
+        sum = sum + widened(x, signs_of(tile_.engine).x_is_signed);
+      }
+      return sum;
+    }
+    const int of_pixel = is_along_pixels() ? position : row;
+    const int of_weights = is_along_pixels() ? row : position;
+    return added_products(sum, pixel(k, of_pixel),
+                          k_group(weights_[static_cast<size_t>(k)], of_weights),
+                          signs_of(tile_.engine));
+  }
+
+  Status compare_packed(SymbolMachine& machine) const {
+    for (int k = 0; takes_input() && !tile_.reads_input_once && k < k_steps_at_once; ++k) {
+      const Region<Symbols>& region = *machine.memory().find(name_of_packed(k));
+      for (int at = 0; at < row_bytes(); ++at) {
+        const Term expected = pixel(k, at / elements())[static_cast<size_t>(at % elements())];
+        const auto byte = static_cast<size_t>(at);
+        const bool is_stored = region.is_written[byte];
+        if (is_stored && Symbols::join(&region.bytes[byte], 1).same_as(expected)) continue;
+        return Error(ErrorCode::internal,
+                     fmt::format("an iteration over k steps: byte {} of packed input is not the "
+                                 "input's",
+                                 at));
+      }
+    }
+    return {};
+  }
+
+  const DenseTile& tile_;
+  const Accumulators sums_;
+  const jit::CodeLoop& loop_;
+  const KLoopNumbers numbers_;
+  ConvProof& proof_;
+  const AnyArrival arrival_;
+  AnyWords words_;
+  std::vector<std::vector<Term>> pixels_;  ///< elements by k step
+  std::vector<std::vector<Term>> weights_;
+};
+
+}  // namespace
+
+Status prove_k_steps(const KernelSubject<DenseTile>& kernel, SymbolMachine earlier,
+                     SymbolMachine later, const KLoopNumbers& numbers, ConvProof& proof) {
+  return KStepsProof(kernel, std::move(earlier), std::move(later), numbers, proof).prove();
+}
+
+}  // namespace castor::prove
