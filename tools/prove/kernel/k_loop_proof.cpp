@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "tools/prove/kernel/loop_memory.hpp"
 #include "tools/prove/kernel/products.hpp"
 #include "tools/prove/term/polynomial.hpp"
 
@@ -12,8 +13,6 @@ namespace castor::prove {
 
 using jit::DenseTile;
 using jit::PixelSource;
-using machine::Region;
-using machine::Symbols;
 
 // ---- accumulators
 
@@ -108,7 +107,7 @@ class KStepsProof {
 
   Variables after(Variables variables) const {
     const auto add = [&](Variable to, int64_t step) {
-      variables[to].value += static_cast<uint64_t>(step);
+      variables[to] = variables[to] + number(step);
     };
     add(weights, int64_t{k_steps_at_once} * weight_bytes());
     add(offset, 4 * k_steps_at_once);
@@ -126,15 +125,17 @@ class KStepsProof {
   /// Exactly what one iteration may touch.
   void lay_out(SymbolMachine& machine, const Variables& variables) {
     const std::array<int32_t, k_steps_at_once> offsets = {1 << 20, 3 << 20};
-    add_numbers(machine, variables[offsets_end] + variables[offset], offsets);
+    fill(machine,
+         add_region(machine, "the offsets", variables[offsets_end] + variables[offset],
+                    sizeof offsets),
+         std::as_bytes(std::span(offsets)));
     pixels_.clear();
     weights_.clear();
     for (int k = 0; k < k_steps_at_once; ++k) {
-      const Word at =
-          variables[source] + Word{static_cast<uint64_t>(offsets[static_cast<size_t>(k)]), 0};
+      const Word at = variables[source] + number(offsets[static_cast<size_t>(k)]);
       takes_input() ? add_input(machine, variables, at, k) : add_pixels(machine, at, k);
       weights_.push_back(add_elements(machine, fmt::format("w{}", k),
-                                      variables[weights] + bytes(k * weight_bytes()),
+                                      variables[weights] + number(k * weight_bytes()),
                                       weight_bytes()));
     }
   }
@@ -147,7 +148,7 @@ class KStepsProof {
     std::vector<Term> all;
     for (int row = 0; row < tile_.rows(); ++row) {
       const std::vector<Term> of_row = add_elements(machine, fmt::format("x{}.{}", k, row),
-                                                    at + bytes(tile_.source_offset(row)), 4);
+                                                    at + number(tile_.source_offset(row)), 4);
       all.insert(all.end(), of_row.begin(), of_row.end());
     }
     pixels_.push_back(all);
@@ -160,7 +161,7 @@ class KStepsProof {
     for (int c = 0; c < elements(); ++c) {
       const int64_t step = (int64_t{elements()} * k + c) * numbers_.input_step;
       channels.push_back(add_elements(machine, fmt::format("x{}.{}", k, c),
-                                      variables[input] + bytes(step), count));
+                                      variables[input] + number(step), count));
     }
     std::vector<Term> all;
     for (int pixel = 0; pixel < count; ++pixel) {
@@ -170,49 +171,29 @@ class KStepsProof {
     }
     pixels_.push_back(all);
     if (!tile_.reads_input_once) {
-      machine.memory().add(name_of_packed(k), at.value, static_cast<size_t>(row_bytes()), true,
-                           at.slope);
+      add_region(machine, name_of_packed(k), at, static_cast<size_t>(row_bytes()), true);
     }
   }
 
-  static Word bytes(int64_t count) { return {static_cast<uint64_t>(count), 0}; }
   static std::string name_of_packed(int k) { return fmt::format("packed input {}", k); }
-
-  void add_numbers(SymbolMachine& machine, const Word& at, std::span<const int32_t> numbers) {
-    const auto all = std::as_bytes(numbers);
-    Region<Symbols>& region =
-        machine.memory().add("the offsets", at.value, all.size(), false, at.slope);
-    region.is_known.assign(region.size(), true);
-    for (size_t i = 0; i < region.size(); ++i) {
-      region.bytes[i] = machine.domain().byte(static_cast<uint8_t>(all[i]));
-    }
-  }
 
   /// Elements of the engine's width that are inputs of the terms.
   std::vector<Term> add_elements(SymbolMachine& machine, const std::string& name, const Word& at,
-                                 int count_of_bytes) {
-    Region<Symbols>& region =
-        machine.memory().add(name, at.value, static_cast<size_t>(count_of_bytes), false, at.slope);
-    region.is_known.assign(region.size(), true);
-    std::vector<Term> all;
-    for (int i = 0; i < count_of_bytes; i += element_bytes()) {
-      all.push_back(machine.domain().terms().input(name, 8 * element_bytes()));
-      Symbols::split(all.back(), &region.bytes[static_cast<size_t>(i)]);
-    }
-    return all;
+                                 int count_of_bytes) const {
+    return add_inputs(machine, name, at, count_of_bytes / element_bytes(), 8 * element_bytes());
   }
 
   /// A k group of an operand, by its number along the operand.
-  std::span<const Term> k_group(const std::vector<Term>& operand, int number) const {
+  std::span<const Term> k_group(const std::vector<Term>& operand, int index) const {
     const auto count = static_cast<size_t>(elements());
-    return std::span(operand).subspan(static_cast<size_t>(number) * count, count);
+    return std::span(operand).subspan(static_cast<size_t>(index) * count, count);
   }
 
   /// Pixels as they are multiplied.
-  std::vector<Term> pixel(int k, int number) const {
+  std::vector<Term> pixel(int k, int index) const {
     std::vector<Term> some;
     const bool has_sign_flip = tile_.has_sign_flip || tile_.source == PixelSource::signed_input;
-    for (const Term& x : k_group(pixels_[static_cast<size_t>(k)], number)) {
+    for (const Term& x : k_group(pixels_[static_cast<size_t>(k)], index)) {
       some.push_back(has_sign_flip ? x ^ 0x80 : x);
     }
     return some;
@@ -249,12 +230,10 @@ class KStepsProof {
 
   Status compare_packed(SymbolMachine& machine) const {
     for (int k = 0; takes_input() && !tile_.reads_input_once && k < k_steps_at_once; ++k) {
-      const Region<Symbols>& region = *machine.memory().find(name_of_packed(k));
       for (int at = 0; at < row_bytes(); ++at) {
         const Term expected = pixel(k, at / elements())[static_cast<size_t>(at % elements())];
-        const auto byte = static_cast<size_t>(at);
-        const bool is_stored = region.is_written[byte];
-        if (is_stored && Symbols::join(&region.bytes[byte], 1).same_as(expected)) continue;
+        const Term found = stored_in(machine, name_of_packed(k), at);
+        if (found && found.same_as(expected)) continue;
         return Error(ErrorCode::internal,
                      fmt::format("an iteration over k steps: byte {} of packed input is not the "
                                  "input's",

@@ -8,19 +8,15 @@
 #include "tools/prove/kernel/conv_proof.hpp"
 #include "tools/prove/kernel/kernel_call.hpp"
 #include "tools/prove/kernel/loop_model.hpp"
+#include "tools/prove/kernel/packed_layout.hpp"
 #include "tools/prove/term/polynomial.hpp"
 
 namespace castor::prove {
 
 namespace {
 
-constexpr int lanes = 16;
-constexpr int elements = 4;  ///< in a k group
-constexpr uint32_t sign_flips = 0x8080'8080;
-
-Error wrong(std::string_view what) {
-  return {ErrorCode::internal, fmt::format("{} is not what the packed layout has there", what)};
-}
+constexpr int lanes = packed_lanes;
+constexpr int elements = packed_elements;
 
 // ---- input
 
@@ -149,7 +145,8 @@ class InputCall {
     const uint32_t flip = flips_ >> (8 * i) & 0xff;
     const Term x = element_of(call.terms(), plane, row, lane, i) ^ flip;
     if (found && found.same_as(x)) return {};
-    return wrong(fmt::format("byte {} of lane {} in row {} of plane {}", i, lane, row, plane));
+    return wrong_layout(
+        fmt::format("byte {} of lane {} in row {} of plane {}", i, lane, row, plane));
   }
 
   Term element_of(Terms& terms, int plane, int row, int lane, int i) const {
@@ -239,7 +236,7 @@ class WeightCall {
                 (int64_t{unit} * unit_.slots() + slot) * step() + unit * skip() + 4 * channel + i;
             const Term found = call.stored(to_ + static_cast<uint64_t>(at), 8);
             if (!found || !found.same_as(w)) {
-              return wrong(
+              return wrong_layout(
                   fmt::format("byte {} of slot {} of unit {}, channel {}", i, slot, unit, channel));
             }
             ++proof_.elements;
@@ -248,7 +245,7 @@ class WeightCall {
       }
       const Term found = call.stored(sums_.address + static_cast<uint64_t>(4 * channel), 32);
       if (!found || polynomial_of(found) != polynomial_of(sum)) {
-        return wrong(fmt::format("the sum of channel {}", channel));
+        return wrong_layout(fmt::format("the sum of channel {}", channel));
       }
       ++proof_.elements;
     }
@@ -297,7 +294,7 @@ Result<ConvProof> prove_kernel(const KernelSubject<jit::PackInput>& kernel, cons
   };
   ConvProof proof;
   for (const InputCounts& counts : calls) {
-    for (const uint32_t flips : {uint32_t{0}, sign_flips}) {
+    for (const uint32_t flips : {uint32_t{0}, packed_sign_flips}) {
       if (Status status = prove_call(kernel.code, InputCall(kernel, counts, flips, proof));
           !status) {
         return status.error();
@@ -312,7 +309,7 @@ Result<ConvProof> prove_kernel(const KernelSubject<jit::PackWeights>& kernel, co
   const WeightCounts calls[] = {{}, {.units = 3, .lanes = 0x7fe}, {.units = 2, .lanes = 1}};
   ConvProof proof;
   for (const WeightCounts& counts : calls) {
-    for (const uint32_t flips : {uint32_t{0}, sign_flips}) {
+    for (const uint32_t flips : {uint32_t{0}, packed_sign_flips}) {
       if (Status status = prove_call(kernel.code, WeightCall(kernel, counts, flips, proof));
           !status) {
         return status.error();
