@@ -2,7 +2,8 @@
 // Golden kernels of convolutions proved from their machine code: packers put every byte into its
 // position, and microkernels store sums of products, or the epilogue's lane program of them,
 // whatever the elements are; each address is inside its operand. Counts and steps of packers, and
-// counts of k steps without tile registers, are any; others are those of a few calls.
+// counts of k steps and of register tiles without tile registers, are any; others are those of a
+// few calls.
 #include <gtest/gtest.h>
 
 #include "tests/support/golden_conv_proof.hpp"

@@ -31,10 +31,8 @@ std::optional<Term> slot_of(const Region<Symbols>& stack, size_t slot) {
   return Symbols::join(stack.bytes.data() + at, slot_bytes);
 }
 
-bool is_same_slot(const Region<Symbols>& a, const Region<Symbols>& b, size_t slot) {
-  const auto in_a = slot_of(a, slot);
-  const auto in_b = slot_of(b, slot);
-  return in_a && in_b && in_a->same_as(*in_b);
+bool is_same_byte(const Region<Symbols>& a, const Region<Symbols>& b, size_t at) {
+  return a.is_known[at] && b.is_known[at] && machine::are_same_bytes(a.bytes[at], b.bytes[at]);
 }
 
 Term part_of(const Vector& vector, size_t part) {
@@ -76,7 +74,7 @@ AnyArrival::AnyArrival(SymbolMachine earlier, SymbolMachine later, std::span<con
   later_.assume_later_iterations();
   later_.forget_flags();
   find_registers(earlier, values);
-  find_slots(earlier, values);
+  find_on_stack(earlier, values);
 }
 
 void AnyArrival::find_registers(SymbolMachine& earlier, std::span<const uint64_t> values) {
@@ -111,18 +109,21 @@ void AnyArrival::find_registers(SymbolMachine& earlier, std::span<const uint64_t
   }
 }
 
-void AnyArrival::find_slots(SymbolMachine& earlier, std::span<const uint64_t> values) {
+void AnyArrival::find_on_stack(SymbolMachine& earlier, std::span<const uint64_t> values) {
   Region<Symbols>& stack = stack_of(later_);
   const size_t slots = stack.size() / slot_bytes;
   for (size_t slot = 0; slot < slots; ++slot) {
     const auto term = slot_of(stack, slot);
     const auto value = term ? Symbols::value_of(*term) : std::nullopt;
     variable_in_slot_.push_back(value ? index_of(values, *value) : std::nullopt);
-    stays_in_slot_.push_back(!variable_in_slot_.back() &&
-                             is_same_slot(stack, stack_of(earlier), slot));
-    if (variable_in_slot_.back() || stays_in_slot_.back()) continue;
+    if (!variable_in_slot_.back()) continue;
     std::fill_n(stack.is_known.begin() + static_cast<int64_t>(slot * slot_bytes), slot_bytes,
                 false);
+  }
+  const Region<Symbols>& before = stack_of(earlier);
+  for (size_t at = 0; at < stack.size(); ++at) {
+    stays_on_stack_.push_back(is_same_byte(stack, before, at));
+    stack.is_known[at] = stays_on_stack_.back();
   }
 }
 
@@ -166,22 +167,22 @@ Status AnyArrival::check(SymbolMachine& machine, std::span<const Word> variables
     if (!stays_in_mask_[id] || is_same_mask(machine.mask(number), later_.mask(number))) continue;
     return differs(fmt::format("opmask {}", id));
   }
-  return check_slots(machine, variables);
+  return check_stack(machine, variables);
 }
 
-Status AnyArrival::check_slots(SymbolMachine& machine, std::span<const Word> variables) const {
+Status AnyArrival::check_stack(SymbolMachine& machine, std::span<const Word> variables) const {
+  for (size_t slot = 0; slot < variable_in_slot_.size(); ++slot) {
+    if (!variable_in_slot_[slot]) continue;
+    const Word* word =
+        machine.memory().stored_word({SymbolMachine::stack_base + slot * slot_bytes, 0});
+    if (word != nullptr && *word == variables[*variable_in_slot_[slot]]) continue;
+    return differs(fmt::format("slot {} of the stack", slot));
+  }
   const Region<Symbols>& stack = stack_of(machine);
   const Region<Symbols>& expected = stack_of(const_cast<SymbolMachine&>(later_));
-  for (size_t slot = 0; slot < variable_in_slot_.size(); ++slot) {
-    bool is_same = true;
-    if (variable_in_slot_[slot]) {
-      const Word* word =
-          machine.memory().stored_word({SymbolMachine::stack_base + slot * slot_bytes, 0});
-      is_same = word != nullptr && *word == variables[*variable_in_slot_[slot]];
-    } else if (stays_in_slot_[slot]) {
-      is_same = is_same_slot(stack, expected, slot);
-    }
-    if (!is_same) return differs(fmt::format("slot {} of the stack", slot));
+  for (size_t at = 0; at < stays_on_stack_.size(); ++at) {
+    if (!stays_on_stack_[at] || is_same_byte(stack, expected, at)) continue;
+    return differs(fmt::format("byte {} of the stack", at));
   }
   return {};
 }

@@ -45,15 +45,15 @@ class AnyArrival {
 
  private:
   void find_registers(SymbolMachine& earlier, std::span<const uint64_t> values);
-  void find_slots(SymbolMachine& earlier, std::span<const uint64_t> values);
-  Status check_slots(SymbolMachine& machine, std::span<const Word> variables) const;
+  void find_on_stack(SymbolMachine& earlier, std::span<const uint64_t> values);
+  Status check_stack(SymbolMachine& machine, std::span<const Word> variables) const;
 
   SymbolMachine later_;
   /// By general register and by slot of the stack: the variable that it holds.
   std::array<std::optional<size_t>, 16> variable_in_register_{};
   std::vector<std::optional<size_t>> variable_in_slot_;
   std::array<bool, 16> stays_in_register_{};
-  std::vector<bool> stays_in_slot_;
+  std::vector<bool> stays_on_stack_;                   ///< by byte
   std::array<std::vector<bool>, 32> stays_in_vector_;  ///< by 8 bytes
   std::array<bool, 8> stays_in_mask_{};
 };

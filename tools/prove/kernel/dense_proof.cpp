@@ -1,378 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dense microkernel: each result is the sum of products that its call's tables ask for, less
-// the zero-point compensation, or the epilogue of that sum.
-#include <fmt/format.h>
-
+// The dense microkernel: calls of a few counts, and without tile registers every count of k steps
+// and of register tiles.
 #include <algorithm>
+#include <array>
 
-#include "tools/prove/kernel/epilogue_proof.hpp"
-#include "tools/prove/kernel/k_loop_proof.hpp"
-#include "tools/prove/kernel/products.hpp"
+#include "tools/prove/kernel/dense_call.hpp"
+#include "tools/prove/kernel/loop_memory.hpp"
 
 namespace castor::prove {
 
 namespace {
 
 using jit::DenseTile;
-using jit::PixelSource;
-using jit::StorePolicy;
-using jit::WindowSums;
-
-/// How much a call does.
-struct DenseCounts {
-  int k_steps = 1;
-  int tiles = 1;
-  int channel_tiles = 1;
-};
-
-/// A pixel of the call: where its input is, and its number among the results.
-struct Pixel {
-  int64_t source = 0;      ///< bytes of the input from the first one
-  int64_t window_sum = 0;  ///< the number of its window sum
-  int64_t result = 0;
-};
-
-/// One call of the microkernel.
-class DenseCall {
- public:
-  DenseCall(const KernelSubject<DenseTile>& kernel, const DenseCounts& counts, ResultProver& prover)
-      : tile_(kernel.spec),
-        lanes_(kernel.target.vector_bits() / 32),
-        counts_(counts),
-        prover_(prover) {}
-
-  void lay_out(KernelCall& call) {
-    is_along_pixels() ? lay_out_vectors() : lay_out_origins();
-    lay_out_operands(call);
-    lay_out_results(call);
-    if (!origins_.empty()) {
-      arguments_.places =
-          pointer_to<const jit::TilePlace>(call.add_numbers<jit::TilePlace>("origins", origins_));
-    }
-    if (!stores_.empty()) {
-      arguments_.stores =
-          pointer_to<const jit::ConvStore>(call.add_numbers<jit::ConvStore>("stores", stores_));
-    }
-    arguments_.tiles = counts_.tiles;
-  }
-
-  const jit::DenseArguments& arguments() const { return arguments_; }
-
-  /// The call's numbers at the begin of the loop over k steps, after some of its first tile.
-  KLoopNumbers loop_numbers(int k_steps_done) const {
-    const int looped = counts_.k_steps - tile_.peeled_k_steps;
-    const auto done = static_cast<uint64_t>(k_steps_done);
-    return {.source = takes_input() ? planes_ : x_.address,
-            .weights = w_.address + 4 * done * static_cast<uint64_t>(weight_width()),
-            .input = input_.address + 4 * done * static_cast<uint64_t>(arguments_.input_step),
-            .input_step = arguments_.input_step,
-            .k_steps_end =
-                std::bit_cast<uint64_t>(arguments_.k_steps) + 4 * static_cast<uint64_t>(looped),
-            .k_steps_left = looped - k_steps_done};
-  }
-
-  /// From here on, after the loop over the k steps of the only tile, the accumulators may hold
-  /// anything.
-  void forget_sums(const Accumulators& sums, SymbolMachine& machine) {
-    sums.make_inputs(machine);
-    sums_.emplace(sums, machine);
-  }
-
-  Status compare(KernelCall& call) {
-    ++prover_.proof().calls;
-    for (const Pixel& pixel : pixels_) {
-      for (int64_t channel = 0; channel < channels(); ++channel) {
-        if (Status status = compare_result(call, pixel, channel); !status) return status;
-      }
-    }
-    if (takes_input() && !tile_.reads_input_once && !sums_) {
-      if (Status status = compare_packed(call); !status) return status;
-    }
-    return {};
-  }
-
- private:
-  bool is_along_pixels() const { return tile_.vectorised == jit::Vectorised::pixels; }
-  bool takes_input() const { return tile_.source != PixelSource::packed; }
-  int element_bytes() const { return jit::bytes_of_channel(tile_.engine); }
-  int elements() const { return jit::channels_of_k_group(tile_.engine); }
-  int64_t channels() const { return int64_t{tile_.channels} * counts_.channel_tiles; }
-  /// Bytes of a pixel that a k step takes.
-  int64_t step_bytes() const { return tile_.has_tiles() ? tile_.step_bytes : 4; }
-  int64_t k_groups() const { return tile_.loops_k_groups ? 2 : 1; }
-  /// Output channels that a k step has weights of.
-  int64_t weight_width() const {
-    const int64_t lanes = tile_.has_tiles() ? 16 : lanes_;
-    return is_along_pixels() ? tile_.channels : tile_.vectors_of(static_cast<int>(lanes)) * lanes;
-  }
-  int64_t weight_steps() const { return counts_.k_steps * k_groups() * step_bytes() / 4; }
-  /// Channels that are read of what is by channel: whole vectors of the last tile.
-  int64_t read_channels() const {
-    return int64_t{tile_.channels} * (counts_.channel_tiles - 1) + weight_width();
-  }
-  /// The same pitch for all tiles of registers: pixels are apart by whole k steps.
-  int64_t pixel_step() const {
-    return tile_.has_tiles() ? step_bytes() * counts_.k_steps : tile_.pixel_step;
-  }
-  int64_t row_step() const { return tile_.row_step; }
-
-  /// Vectors of pixels, of which the last one, or with compression each, has lanes that are not
-  /// stored.
-  void lay_out_vectors() {
-    const int vectors = counts_.tiles * tile_.vectors;
-    for (int v = 0; v < vectors; ++v) {
-      jit::ConvStore store;
-      store.pixel = results_of_row_;
-      store.source = int64_t{4} * lanes_ * v;
-      store.lanes = (1u << lanes_) - 1;
-      if (tile_.store == StorePolicy::compressed) store.lanes &= 0x5b6du >> (v % 2);
-      if (v + 1 == vectors && !takes_input()) store.lanes &= (1u << (lanes_ - 3)) - 1;
-      int stored = 0;
-      for (int lane = 0; lane < lanes_; ++lane) {
-        if ((store.lanes >> lane & 1) == 0) continue;
-        pixels_.push_back({store.source + 4 * lane, int64_t{lanes_} * v + lane, results_of_row_++});
-        store.order[stored] = lane;
-        store.stored[stored++] = -1;
-      }
-      store.first_lanes = (1u << stored) - 1;
-      stores_.push_back(store);
-    }
-    read_bytes_ = int64_t{4} * lanes_ * vectors;
-  }
-
-  /// Tiles whose pixels follow each other in the output, and begin anywhere in the input.
-  void lay_out_origins() {
-    for (int i = 0; i < counts_.tiles; ++i) {
-      const jit::TilePlace origin = {.pixel = results_of_row_, .source = int64_t{8} * i};
-      origins_.push_back(origin);
-      for (int pixel = 0; pixel < tile_.pixels(); ++pixel) {
-        const int64_t at = origin.source + source_offset(tile_.position_of(pixel));
-        pixels_.push_back({at, results_of_row_, results_of_row_});
-        ++results_of_row_;
-      }
-      const int last = tile_.has_tiles() ? tile_.lines() * tile_.line_positions() - 1
-                                         : tile_.position_of(tile_.pixels() - 1);
-      read_bytes_ = std::max(read_bytes_, origin.source + source_offset(last) + step_bytes());
-    }
-  }
-
-  /// DenseTile::source_offset, with the step that the call has.
-  int64_t source_offset(int position) const {
-    if (!tile_.has_tiles()) {
-      return position / tile_.columns * row_step() + position % tile_.columns * pixel_step();
-    }
-    const int in_line = tile_.line_positions();
-    return position / in_line * row_step() + position % in_line * pixel_step();
-  }
-
-  void lay_out_operands(KernelCall& call) {
-    const int64_t apart = is_along_pixels() ? read_bytes_ + 4 : step_bytes();
-    for (int k = 0; k < counts_.k_steps; ++k) {
-      offsets_.push_back(static_cast<int32_t>(k * apart));
-    }
-    k_group_step_ = (counts_.k_steps + 1) * apart;
-    const int64_t bytes = read_bytes_ + offsets_.back() + (k_groups() - 1) * k_group_step_;
-    arguments_ = {
-        .k_steps = pointer_to<const int32_t>(call.add_numbers<int32_t>("offsets", offsets_)),
-        .k_step_count = counts_.k_steps,
-        .k_groups = k_groups(),
-        .k_group_step = k_group_step_,
-        .pixel_step = pixel_step(),
-        .channel_tiles = counts_.channel_tiles,
-        .weight_tile_bytes = 4 * weight_steps() * weight_width()};
-    if (takes_input()) {
-      input_ = call.add_inputs("the input", elements() * counts_.k_steps * results_of_row_, 8);
-      arguments_.input = pointer_to<const std::byte>(input_.address);
-      arguments_.input_step = results_of_row_;
-      planes_ = call.add_output("packed input", bytes);
-      arguments_.source = pointer_to<const std::byte>(planes_);
-    } else {
-      x_ = call.add_inputs("x", bytes / element_bytes(), 8 * element_bytes());
-      arguments_.source = pointer_to<const std::byte>(x_.address);
-    }
-    w_ = call.add_inputs("w", counts_.channel_tiles * weight_steps() * weight_width() * elements(),
-                         8 * element_bytes());
-    arguments_.weights = pointer_to<const std::byte>(w_.address);
-    start_ = call.add_inputs("start", read_channels(), 32);
-    arguments_.start = pointer_to<const int32_t>(start_.address);
-    if (tile_.has_tiles()) set_pixel_tile_steps();
-    if (tile_.window_sums != WindowSums::none) lay_out_zero_points(call);
-  }
-
-  void set_pixel_tile_steps() {
-    for (int p = 1; p < tile_.pixel_tiles(); ++p) {
-      arguments_.pixel_tile_steps[p - 1] =
-          source_offset(tile_.first_position(p)) - source_offset(tile_.first_position(p - 1));
-    }
-  }
-
-  void lay_out_zero_points(KernelCall& call) {
-    const int bits = tile_.window_sums == WindowSums::words ? 16 : 32;
-    zero_points_ = call.add_inputs("zero points", read_channels() * 32 / bits, bits);
-    arguments_.weight_zero_points = pointer_to<const int32_t>(zero_points_.address);
-    if (tile_.window_sums == WindowSums::own) return;
-    const int64_t sums = is_along_pixels() ? read_bytes_ / 4 : results_of_row_;
-    window_sums_ = call.add_inputs("window sums", sums * 32 / bits, bits);
-    arguments_.window_sums = pointer_to<const int32_t>(window_sums_.address);
-  }
-
-  /// Whether results of a pixel, not of a channel, follow each other.
-  bool has_rows_of_channels() const {
-    return !is_along_pixels() && tile_.store != StorePolicy::transposed;
-  }
-
-  void lay_out_results(KernelCall& call) {
-    const ResultShape shape = has_rows_of_channels()
-                                  ? ResultShape{results_of_row_, channels(), read_channels()}
-                                  : ResultShape{channels(), results_of_row_, 0};
-    if (prover_.epilogue() != nullptr) {
-      operands_.emplace(call, *prover_.epilogue(), shape);
-      arguments_.epilogue = pointer_to<const jit::EpilogueOperand>(operands_->table());
-      return;
-    }
-    row_bytes_ = 4 * shape.row + 12;
-    output_ = call.add_output("the output", shape.rows * row_bytes_ - 12);
-    arguments_.output = pointer_to<int32_t>(output_);
-    arguments_.output_step = row_bytes_;
-  }
-
-  // ---- what must be stored
-
-  Status compare_result(KernelCall& call, const Pixel& pixel, int64_t channel) {
-    const Term sum = sum_of(pixel, channel);
-    const bool is_pixel = has_rows_of_channels();
-    const int64_t row = is_pixel ? pixel.result : channel;
-    const int64_t element = is_pixel ? channel : pixel.result;
-    if (operands_) return prover_.compare_results(call, *operands_, row, element, sum);
-    return prover_.compare_sum(call,
-                               output_ + static_cast<uint64_t>(row * row_bytes_ + 4 * element), sum,
-                               fmt::format("channel {} of pixel {}", channel, pixel.result));
-  }
-
-  ProductSigns signs() const {
-    if (tile_.has_tiles()) return {tile_.x_is_signed, tile_.w_is_signed};
-    return signs_of(tile_.engine);
-  }
-
-  Term sum_of(const Pixel& pixel, int64_t channel) const {
-    Term sum =
-        sums_ ? forgotten_sum(pixel, channel) : start_.elements[static_cast<size_t>(channel)];
-    const int first = sums_ ? counts_.k_steps - tile_.peeled_k_steps : 0;
-    for (int64_t group = 0; group < k_groups(); ++group) {
-      for (int k = first; k < counts_.k_steps; ++k) {
-        for (int64_t byte = 0; byte < step_bytes(); byte += 4) {
-          const int64_t step = (group * counts_.k_steps + k) * step_bytes() / 4 + byte / 4;
-          sum = added_products(sum, pixels_of(pixel, group, k, byte), weights_of(channel, step),
-                               signs());
-        }
-      }
-    }
-    return sum - compensation(pixel, channel);
-  }
-
-  /// The sum of a pixel and a channel after the loop; without a channel its window sum.
-  Term forgotten_sum(const Pixel& pixel, std::optional<int64_t> channel) const {
-    const auto of_channel = static_cast<int>(channel.value_or(tile_.channels));
-    const auto& [sums, machine] = *sums_;
-    return is_along_pixels() ? sums.at(machine, of_channel, static_cast<int>(pixel.window_sum))
-                             : sums.at(machine, static_cast<int>(pixel.result), of_channel);
-  }
-
-  /// The k group that a k step takes of a pixel, as it is multiplied.
-  std::vector<Term> pixels_of(const Pixel& pixel, int64_t group, int k, int64_t byte) const {
-    std::vector<Term> some;
-    for (int i = 0; i < elements(); ++i) {
-      if (takes_input()) {
-        const Term x = input_.elements[static_cast<size_t>(
-            (int64_t{elements()} * k + i) * results_of_row_ + pixel.result)];
-        some.push_back(tile_.source == PixelSource::signed_input ? x ^ 0x80 : x);
-        continue;
-      }
-      const int64_t at =
-          (pixel.source + offsets_[static_cast<size_t>(k)] + group * k_group_step_ + byte) /
-              element_bytes() +
-          i;
-      const Term x = x_.elements[static_cast<size_t>(at)];
-      some.push_back(tile_.has_sign_flip ? x ^ 0x80 : x);
-    }
-    return some;
-  }
-
-  std::span<const Term> weights_of(int64_t channel, int64_t step) const {
-    const int64_t channel_tile = channel / tile_.channels;
-    const int64_t k_group =
-        (channel_tile * weight_steps() + step) * weight_width() + channel % tile_.channels;
-    return std::span(w_.elements)
-        .subspan(static_cast<size_t>(k_group * elements()), static_cast<size_t>(elements()));
-  }
-
-  /// The window sum times the zero point; of words the sum of their products with its sign changed.
-  Term compensation(const Pixel& pixel, int64_t channel) const {
-    const auto sum = static_cast<size_t>(pixel.window_sum);
-    const auto zero = static_cast<size_t>(channel);
-    switch (tile_.window_sums) {
-      case WindowSums::none: break;
-      case WindowSums::dwords: return window_sums_.elements[sum] * zero_points_.elements[zero];
-      case WindowSums::words: {
-        const Term none = start_.elements[0] - start_.elements[0];
-        return -added_products(none, std::span(window_sums_.elements).subspan(2 * sum, 2),
-                               std::span(zero_points_.elements).subspan(2 * zero, 2),
-                               {.x_is_signed = true, .w_is_signed = true});
-      }
-      case WindowSums::own: return own_window_sum(pixel) * zero_points_.elements[zero];
-    }
-    return start_.elements[0] - start_.elements[0];
-  }
-
-  Term own_window_sum(const Pixel& pixel) const {
-    if (sums_) return forgotten_sum(pixel, std::nullopt);
-    Term sum = start_.elements[0] - start_.elements[0];
-    for (int k = 0; k < counts_.k_steps; ++k) {
-      for (const Term& x : pixels_of(pixel, 0, k, 0)) {
-        sum = sum + widened(x, signs().x_is_signed);
-      }
-    }
-    return sum;
-  }
-
-  /// The input that the kernel packs for others.
-  Status compare_packed(KernelCall& call) {
-    for (const Pixel& pixel : pixels_) {
-      for (int k = 0; k < counts_.k_steps; ++k) {
-        const std::vector<Term> expected = pixels_of(pixel, 0, k, 0);
-        for (size_t i = 0; i < expected.size(); ++i) {
-          const int64_t at = pixel.source + offsets_[static_cast<size_t>(k)];
-          const Term found = call.stored(planes_ + static_cast<uint64_t>(at) + i, 8);
-          if (found && found.same_as(expected[i])) continue;
-          return Error(ErrorCode::internal,
-                       fmt::format("packed byte {} of k step {} at pixel {} is not the input's", i,
-                                   k, pixel.result));
-        }
-      }
-    }
-    return {};
-  }
-
-  const DenseTile& tile_;
-  const int lanes_;
-  const DenseCounts counts_;
-  ResultProver& prover_;
-
-  std::vector<Pixel> pixels_;
-  std::vector<jit::ConvStore> stores_;
-  std::vector<jit::TilePlace> origins_;
-  std::vector<int32_t> offsets_;
-  int64_t results_of_row_ = 0;  ///< pixels of the output
-  int64_t read_bytes_ = 0;      ///< that the first k step reads of the input
-  int64_t k_group_step_ = 0;
-  CallOperand x_, w_, start_, zero_points_, window_sums_, input_;
-  uint64_t planes_ = 0;
-  uint64_t output_ = 0;
-  int64_t row_bytes_ = 0;
-  std::optional<EpilogueCall> operands_;
-  std::optional<std::pair<Accumulators, SymbolMachine>> sums_;  ///< where they were forgotten
-  jit::DenseArguments arguments_;
-};
 
 /// Peeled k steps follow an even number of others.
 std::vector<DenseCounts> counts_of(const DenseTile& tile) {
@@ -388,6 +27,63 @@ std::vector<DenseCounts> counts_of(const DenseTile& tile) {
 
 Status run_to(SymbolMachine& machine, uint32_t offset, int arrivals) {
   return machine.run([&](uint32_t now) { return now == offset && --arrivals == 0; });
+}
+
+/// Where the loop over register tiles begins: no other loop begins before it.
+Result<uint32_t> begin_of_tiles(const jit::MachineCode& code) {
+  const auto program = jit::decode(code);
+  if (!program) return program.error();
+  uint32_t begin = code.pool_begin;
+  for (const jit::DecodedInstruction& each : *program) {
+    const auto target = jit::branch_target(each);
+    if (target && *target <= each.offset) begin = std::min(begin, *target);
+  }
+  return begin;
+}
+
+/// Every count of register tiles: one, wherever its numbers are, is done right and leaves to the
+/// next one what it needs.
+Status prove_tile_loop(const KernelSubject<DenseTile>& kernel, ResultProver& prover) {
+  constexpr int tiles = 6;
+  const auto begin = begin_of_tiles(kernel.code);
+  if (!begin) return begin.error();
+  Terms terms;
+  Symbols symbols(terms);
+  auto call = KernelCall::create(kernel.code, symbols);
+  if (!call) return call.error();
+  DenseCall of(kernel, {.k_steps = kernel.spec.peeled_k_steps + 2, .tiles = tiles}, prover);
+  of.lay_out(*call);
+  call->begin(of.arguments());
+  if (Status status = run_to(call->machine(), *begin, 1); !status) return status;
+  const SymbolMachine earlier = call->machine();
+  if (Status status = run_to(call->machine(), *begin, 1); !status) return status;
+  const AnyArrival arrival(earlier, call->machine(),
+                           std::array{of.address_of_tile(1), uint64_t{tiles - 1}});
+  of.look_at_tile(1);
+  AnyWords words;
+  for (const bool is_last : {false, true}) {
+    const Word at = words.from(uint64_t{1} << 50);
+    const Word left = is_last ? Word{1, 0} : words.from(2);
+    call->go_on_from(arrival.at(std::array{at, left}));
+    fill(call->machine(), add_region(call->machine(), "the tile", at, of.bytes_of_tile(1).size()),
+         of.bytes_of_tile(1));
+    if (Status status = run_to(call->machine(), *begin, 1); !status) {
+      return in_iteration(status.error());
+    }
+    if (call->machine().is_done() != is_last) {
+      return Error(ErrorCode::internal, "the loop over register tiles ends too early or too late");
+    }
+    ++prover.proof().iterations;
+    if (Status status = of.compare(*call); !status) return status;
+    if (Status status = call->check_nothing_else(); !status) return status;
+    if (is_last) continue;
+    const Word next = at + number(static_cast<int64_t>(of.bytes_of_tile(1).size()));
+    const Word less = left + number(-1);
+    if (Status status = arrival.check(call->machine(), std::array{next, less}); !status) {
+      return status;
+    }
+  }
+  return {};
 }
 
 /// Every count of k steps: iterations of their loop, and what follows the last one.
@@ -433,6 +129,7 @@ Result<ConvProof> prove_kernel(const KernelSubject<DenseTile>& kernel, const Dec
   }
   if (!kernel.spec.has_tiles()) {
     if (Status status = prove_k_loop(kernel, prover); !status) return status.error();
+    if (Status status = prove_tile_loop(kernel, prover); !status) return status.error();
   }
   return prover.proof();
 }

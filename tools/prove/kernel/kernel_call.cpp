@@ -61,6 +61,12 @@ uint64_t KernelCall::add_output(std::string name, int64_t bytes) {
   return add_region(std::move(name), bytes, true).base;
 }
 
+void KernelCall::go_on_from(Machine machine) {
+  machine_ = std::move(machine);
+  for (auto& region : machine_.memory().regions()) region.is_written.assign(region.size(), false);
+  for (std::vector<bool>& expected : expected_) expected.assign(expected.size(), false);
+}
+
 size_t KernelCall::region_of(uint64_t address) const { return (address >> address_bits) - 1; }
 
 Term KernelCall::stored(uint64_t address, int bits) {

@@ -60,6 +60,8 @@ class KernelCall {
     machine_.begin(add_numbers("the arguments", std::span(&arguments, 1)));
   }
   Machine& machine() { return machine_; }
+  /// Goes on from another state of the call, as if nothing had been stored before.
+  void go_on_from(Machine machine);
   /// Calls the code. Fails, naming the instruction, where it touches anything else, or does not
   /// return as functions must.
   template <class Arguments>
