@@ -95,6 +95,26 @@ inline Fault other_mask(std::string_view mnemonic, ZydisRegister mask, int n = 0
   };
 }
 
+/// The nth instruction on 64 bits works on 32: its prefix REX.W is cleared.
+inline Fault without_rex_w(std::string_view mnemonic, int n = 0) {
+  return [=](MachineCode& code) {
+    const DecodedInstruction decoded = find(code, mnemonic, n);
+    constexpr uint8_t rex_w = 0x08;
+    uint8_t& prefix = byte_at(code, decoded.offset);
+    ASSERT_EQ(prefix & 0xf0, 0x40) << "no REX";
+    ASSERT_NE(prefix & rex_w, 0) << "no REX.W";
+    prefix = static_cast<uint8_t>(prefix & ~rex_w);
+  };
+}
+/// A short jump forward that goes nowhere.
+inline Fault never_taken(std::string_view mnemonic, int n = 0) {
+  return [=](MachineCode& code) {
+    const DecodedInstruction decoded = find(code, mnemonic, n);
+    ASSERT_EQ(decoded.instruction.length, 2);
+    byte_at(code, decoded.end() - 1) = 0;
+  };
+}
+
 /// A register that is kept for the caller and restored from another's slot.
 inline Fault swapped_pops() {
   return [](MachineCode& code) {

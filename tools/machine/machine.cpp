@@ -229,7 +229,7 @@ Status Machine<D>::store(const ZydisDecodedOperand& operand, int offset,
 
 template <class D>
 typename D::Bits Machine<D>::general(ZydisRegister reg) {
-  return read_register(reg).bits(*domain_);
+  return bits_of(read_register(reg));
 }
 
 template <class D>

@@ -94,9 +94,13 @@ class Machine {
   const Scalar<D>& register_at(int id) const { return general_[static_cast<size_t>(id)]; }
   void set_register(int id, Scalar<D> value) { general_[static_cast<size_t>(id)] = value; }
 
-  /// The index of an iteration is not before the one that the machine runs with: numbers that move
-  /// away from 0 with it are never 0. Else it may be any.
-  void assume_later_iterations() { has_later_iterations_ = true; }
+  /// From here on, numbers may grow with several indices at once, each of which may be any. Those
+  /// with one of these slopes are counts: where they move away from 0, they are not 0. Parts of
+  /// what grows are unknown.
+  void grow_independently(std::vector<int64_t> slopes_of_counts) {
+    slopes_of_counts_ = std::move(slopes_of_counts);
+    grows_independently_ = true;
+  }
 
   void forget_flags() {
     flags_ = {};
@@ -132,6 +136,9 @@ class Machine {
   Status load_entry(const Address& entries, std::span<Byte> to);
   Result<Scalar<D>> read(const Operand& operand);
   Result<Scalar<D>> read_memory(const Operand& operand);
+  Flags flags_of_result(const Scalar<D>& result, bool is_logic) const;
+  /// The value's bits; unknown ones where numbers grow independently, and this one does.
+  Bits bits_of(const Scalar<D>& value) const;
   Scalar<D> read_register(ZydisRegister reg) const;
   Status write(const Operand& operand, const Scalar<D>& value);
   void write_register(ZydisRegister reg, const Scalar<D>& value);
@@ -167,7 +174,8 @@ class Machine {
   const jit::DecodedInstruction* now_ = nullptr;
   size_t next_ = 0;
   bool is_done_ = false;
-  bool has_later_iterations_ = false;
+  bool grows_independently_ = false;
+  std::vector<int64_t> slopes_of_counts_;
   Memory<D> memory_;
   std::array<Vector<D>, 32> vectors_{};
   std::array<Mask<D>, 8> masks_{};

@@ -17,12 +17,20 @@ size_t id_of(ZydisRegister reg) {
 }  // namespace
 
 template <class D>
+typename D::Bits Machine<D>::bits_of(const Scalar<D>& value) const {
+  const bool is_unknown = grows_independently_ && value.is_number() && value.word.slope != 0;
+  return is_unknown ? Scalar<D>::unknown(*domain_, value.width).bits(*domain_)
+                    : value.bits(*domain_);
+}
+
+template <class D>
 Scalar<D> Machine<D>::read_register(ZydisRegister reg) const {
   const Scalar<D>& whole = general_[id_of(reg)];
   const int width = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, reg);
   if (width == 64) return whole;
   const int low = is_high_byte(reg) ? 8 : 0;
   if (whole.is_number()) {
+    if (whole.word.slope != 0 && grows_independently_) return Scalar<D>::unknown(*domain_, width);
     Scalar<D> part = Scalar<D>::number(width, whole.word.value >> low);
     part.word.slope = whole.word.slope;  // counts fit 32 bits where code uses these
     return part;
@@ -36,14 +44,16 @@ void Machine<D>::write_register(ZydisRegister reg, const Scalar<D>& value) {
   Scalar<D>& whole = general_[id_of(reg)];
   const int width = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, reg);
   if (width >= 32) {
-    whole = value;
+    const bool is_cut = width == 32 && value.word.slope != 0 && grows_independently_;
+    whole = is_cut ? Scalar<D>::unknown(*domain_, 64) : value;
+    if (is_cut) return;
     if (width == 32 && value.data) whole = Scalar<D>::of(domain_->extend_zero(*value.data, 64));
     whole.width = 64;
     return;
   }
   const int low = is_high_byte(reg) ? 8 : 0;
-  Bits joined = value.bits(*domain_);
-  const Bits before = whole.bits(*domain_);
+  Bits joined = bits_of(value);
+  const Bits before = bits_of(whole);
   if (low > 0) joined = domain_->concat(joined, domain_->extract(before, 0, low));
   const int end = low + width;
   whole = Scalar<D>::of(domain_->concat(domain_->extract(before, end, 64 - end), joined));
@@ -81,7 +91,7 @@ Status Machine<D>::write(const Operand& operand, const Scalar<D>& value) {
   const Result<Word> address = address_of(operand);
   if (!address) return address.error();
   std::array<Byte, 8> bytes;
-  domain_->split(value.bits(*domain_), bytes.data());
+  domain_->split(bits_of(value), bytes.data());
   const auto span = std::span(bytes).first(static_cast<size_t>(operand.size / 8));
   if (Status status = memory_.store(*address, span); !status) return status;
   const bool grows = value.is_number() && value.word.slope != 0;
@@ -95,8 +105,12 @@ Status Machine<D>::push(const Scalar<D>& value) {
   constexpr size_t rsp = 4;
   general_[rsp].word.value -= 8;
   std::array<Byte, 8> bytes;
-  domain_->split(value.bits(*domain_), bytes.data());
-  return memory_.store(general_[rsp].word, bytes);
+  domain_->split(bits_of(value), bytes.data());
+  if (Status status = memory_.store(general_[rsp].word, bytes); !status) return status;
+  if (value.is_number() && value.word.slope != 0) {
+    memory_.store_word(general_[rsp].word, value.word);
+  }
+  return {};
 }
 
 template <class D>
@@ -105,10 +119,14 @@ Result<Scalar<D>> Machine<D>::pop() {
   std::array<Byte, 8> bytes;
   Status status = memory_.load(*domain_, general_[rsp].word, bytes);
   if (!status) return status.error();
+  const Word* word = memory_.stored_word(general_[rsp].word);
   general_[rsp].word.value += 8;
+  if (word != nullptr) return Scalar<D>{.width = 64, .word = *word, .data = std::nullopt};
   return Scalar<D>::of(domain_->join(bytes.data(), 8));
 }
 
+template Numbers::Bits Machine<Numbers>::bits_of(const Scalar<Numbers>&) const;
+template Symbols::Bits Machine<Symbols>::bits_of(const Scalar<Symbols>&) const;
 template Status Machine<Numbers>::push(const Scalar<Numbers>&);
 template Status Machine<Symbols>::push(const Scalar<Symbols>&);
 template Result<Scalar<Numbers>> Machine<Numbers>::pop();

@@ -25,22 +25,6 @@ Flags flags_of_difference(const Scalar<D>& a, const Scalar<D>& b) {
   return {.zero = difference == 0, .sign = sign, .carry = x < y, .overflow = sign != less};
 }
 
-/// Flags of a result of logic, and of arithmetic but for its carry and overflow. A number that
-/// moves away from 0 is none in later iterations.
-template <class D>
-Flags flags_of_result(const Scalar<D>& result, bool is_logic, bool has_later_iterations) {
-  if (!result.is_number()) return {};
-  const int64_t now = as_signed(result.word.value, result.width);
-  if (result.word.slope != 0) {
-    const bool leaves_zero = result.word.slope > 0 ? now > 0 : now < 0;
-    if (!leaves_zero || !has_later_iterations) return {};
-  }
-  Flags flags = {
-      .zero = now == 0, .sign = now < 0, .carry = std::nullopt, .overflow = std::nullopt};
-  if (is_logic) flags.carry = flags.overflow = false;
-  return flags;
-}
-
 uint64_t extracted(uint64_t from, uint64_t mask) {
   uint64_t result = 0;
   for (int to = 0; mask != 0; mask &= mask - 1, ++to) {
@@ -57,6 +41,22 @@ uint64_t deposited(uint64_t from, uint64_t mask) {
 }  // namespace
 
 // ---- arithmetic
+
+/// Flags of a result of logic, and of arithmetic but for its carry and overflow.
+template <class D>
+Flags Machine<D>::flags_of_result(const Scalar<D>& result, bool is_logic) const {
+  if (!result.is_number()) return {};
+  const int64_t now = as_signed(result.word.value, result.width);
+  const int64_t slope = result.word.slope;
+  if (slope != 0) {
+    const bool is_count = std::ranges::find(slopes_of_counts_, slope) != slopes_of_counts_.end();
+    if (!is_count || (slope > 0 ? now <= 0 : now >= 0)) return {};
+  }
+  Flags flags = {
+      .zero = now == 0, .sign = now < 0, .carry = std::nullopt, .overflow = std::nullopt};
+  if (is_logic) flags.carry = flags.overflow = false;
+  return flags;
+}
 
 /// A result from numbers; nothing where it is not linear in the index.
 template <class D>
@@ -219,12 +219,12 @@ Status Machine<D>::arithmetic() {
     case ZYDIS_MNEMONIC_AND:
     case ZYDIS_MNEMONIC_ANDN:
     case ZYDIS_MNEMONIC_OR:
-    case ZYDIS_MNEMONIC_XOR: flags_ = flags_of_result(*result, true, has_later_iterations_); break;
+    case ZYDIS_MNEMONIC_XOR: flags_ = flags_of_result(*result, true); break;
     case ZYDIS_MNEMONIC_SHLX:
     case ZYDIS_MNEMONIC_SHRX:
     case ZYDIS_MNEMONIC_PEXT:
     case ZYDIS_MNEMONIC_PDEP: break;
-    default: flags_ = flags_of_result(*result, false, has_later_iterations_); break;
+    default: flags_ = flags_of_result(*result, false); break;
   }
   return write(operands[0], *result);
 }
@@ -361,9 +361,13 @@ Status Machine<D>::scalar() {
       Scalar<D> result = Scalar<D>::number(a->width, a->word.value & b->word.value);
       const bool is_same = a->word == b->word;
       if (is_same) result.word.slope = a->word.slope;
-      const bool are_numbers =
-          is_same ? a->is_number() && b->is_number() : a->is_constant() && b->is_constant();
-      flags_ = are_numbers ? flags_of_result(result, true, has_later_iterations_) : Flags{};
+      // The index adds multiples of what the mask keeps.
+      const uint64_t mask = b->word.value;
+      const bool is_kept = b->is_constant() && mask < 0x80 &&
+                           a->word.slope % static_cast<int64_t>(std::bit_ceil(mask + 1)) == 0;
+      const bool are_numbers = a->is_number() && b->is_number() &&
+                               (is_same || is_kept || (a->is_constant() && b->is_constant()));
+      flags_ = are_numbers ? flags_of_result(result, true) : Flags{};
       return {};
     }
     case ZYDIS_MNEMONIC_INC:
@@ -374,7 +378,7 @@ Status Machine<D>::scalar() {
       const bool adds = now().instruction.mnemonic == ZYDIS_MNEMONIC_INC;
       value->word.value = (value->word.value + (adds ? 1 : ~uint64_t{0})) & low_bits(value->width);
       const auto carry = flags_.carry;
-      flags_ = flags_of_result(*value, false, has_later_iterations_);
+      flags_ = flags_of_result(*value, false);
       flags_.carry = carry;
       return write(operands[0], *value);
     }
@@ -386,7 +390,7 @@ Status Machine<D>::scalar() {
       const bool negates = now().instruction.mnemonic == ZYDIS_MNEMONIC_NEG;
       const uint64_t x = value->word.value;
       const auto result = Scalar<D>::number(value->width, negates ? -x : ~x);
-      if (negates) flags_ = flags_of_result(result, false, has_later_iterations_);
+      if (negates) flags_ = flags_of_result(result, false);
       return write(operands[0], result);
     }
     case ZYDIS_MNEMONIC_ADD:

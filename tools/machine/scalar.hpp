@@ -2,6 +2,7 @@
 // What a general register holds: a number that addresses and counts are made of, or data.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "tools/machine/memory.hpp"
@@ -37,8 +38,14 @@ struct Scalar {
 
   bool is_number() const { return !data; }
   bool is_constant() const { return !data && word.slope == 0; }
-  /// As bits of the domain; only of what does not grow with the index.
+  /// As bits of the domain; of what grows with the index, those that it has now.
   Bits bits(D& domain) const { return data ? *data : domain.constant(width, word.value); }
+  /// Data of 8 to 64 bits of which nothing is known.
+  static Scalar unknown(D& domain, int width) {
+    std::array<typename D::Byte, 8> bytes;
+    for (auto& byte : bytes) byte = unknown_byte(domain);
+    return of(domain.join(bytes.data(), width / 8));
+  }
 };
 
 /// Arithmetic of numbers that grow with the index, which stay linear in it; nothing where they do

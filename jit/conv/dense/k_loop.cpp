@@ -258,8 +258,9 @@ void KLoopEmitter::emit_vectors_of_input() {
   code_.lea(reg::input, code_.ptr[reg::input + reg::input_step * 4]);
 }
 
-/// Adds 128 to bytes, modulo 256.
+/// Adds 128 to bytes of the input, modulo 256.
 void KLoopEmitter::emit_sign_flip(const Xmm& bytes) {
+  assert(target_.has_avx512());
   code_.vpxord(bytes, bytes, code_.repeated_constant(sign_bits));
 }
 

@@ -217,8 +217,8 @@ bool fits(const DenseTile& tile, const Target& target) {
   const bool sums_pixels = tile.window_sums == WindowSums::own;
   if (tile.source == PixelSource::packed && (sums_pixels || tile.reads_input_once)) return false;
   if (tile.reads_input_once && tile.peeled_k_steps > 0) return false;
-  const bool takes_sign_flip =
-      tile.vectorised == Vectorised::channels && takes_u8_by_i8(tile.engine);
+  const bool takes_sign_flip = tile.vectorised == Vectorised::channels &&
+                               tile.source == PixelSource::packed && takes_u8_by_i8(tile.engine);
   if (tile.has_sign_flip && !takes_sign_flip) return false;
   const int rows = tile.rows() + (sums_pixels ? 1 : 0);
   const int used =

@@ -56,13 +56,17 @@ std::optional<size_t> index_of(std::span<const uint64_t> values, uint64_t value)
 
 }  // namespace
 
-Word AnyWords::from(uint64_t value) {
-  // Numbers of 32 bits without order (SplitMix64), times 64: shifts divide them.
+Word AnyWords::any(uint64_t value) {
+  // Numbers of 38 bits without order (SplitMix64).
   state_ += 0x9e37'79b9'7f4a'7c15;
   uint64_t mixed = state_;
   mixed = (mixed ^ mixed >> 30) * 0xbf58'476d'1ce4'e5b9;
   mixed = (mixed ^ mixed >> 27) * 0x94d0'49bb'1331'11eb;
-  return {value, static_cast<int64_t>((mixed >> 32 | 1) * 64)};
+  return {value, static_cast<int64_t>(mixed >> 26 | 1)};
+}
+
+Status run_to(SymbolMachine& machine, uint32_t offset, int64_t arrivals) {
+  return machine.run([&](uint32_t now) { return now == offset && --arrivals == 0; });
 }
 
 Error in_iteration(const Error& error) {
@@ -71,7 +75,6 @@ Error in_iteration(const Error& error) {
 
 AnyArrival::AnyArrival(SymbolMachine earlier, SymbolMachine later, std::span<const uint64_t> values)
     : later_(std::move(later)) {
-  later_.assume_later_iterations();
   later_.forget_flags();
   find_registers(earlier, values);
   find_on_stack(earlier, values);
@@ -127,8 +130,11 @@ void AnyArrival::find_on_stack(SymbolMachine& earlier, std::span<const uint64_t>
   }
 }
 
-SymbolMachine AnyArrival::at(std::span<const Word> variables) const {
+SymbolMachine AnyArrival::at(std::span<const Word> variables, std::span<const Word> counts) const {
   SymbolMachine machine = later_;
+  std::vector<int64_t> slopes;
+  for (const Word& count : counts) slopes.push_back(count.slope);
+  machine.grow_independently(std::move(slopes));
   for (size_t id = 0; id < variable_in_register_.size(); ++id) {
     if (!variable_in_register_[id]) continue;
     Scalar value;
@@ -143,7 +149,24 @@ SymbolMachine AnyArrival::at(std::span<const Word> variables) const {
   return machine;
 }
 
+SymbolMachine AnyArrival::alone_at(std::span<const Word> variables, std::span<const Word> counts,
+                                   std::initializer_list<std::string_view> kept) const {
+  SymbolMachine machine = at(variables, counts);
+  std::erase_if(machine.memory().regions(), [&](const Region<Symbols>& region) {
+    const std::initializer_list<std::string_view> always = {"the stack", "the pool of constants",
+                                                            "the arguments"};
+    return std::ranges::find(always, region.name) == always.end() &&
+           std::ranges::find(kept, region.name) == kept.end();
+  });
+  return machine;
+}
+
 Status AnyArrival::check(SymbolMachine& machine, std::span<const Word> variables) const {
+  if (!machine.is_at_same_point(later_)) return differs("the position, or MXCSR,");
+  return check_state(machine, variables);
+}
+
+Status AnyArrival::check_state(SymbolMachine& machine, std::span<const Word> variables) const {
   for (size_t id = 0; id < variable_in_register_.size(); ++id) {
     const auto& variable = variable_in_register_[id];
     if (!variable && !stays_in_register_[id]) continue;

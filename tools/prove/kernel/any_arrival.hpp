@@ -4,6 +4,7 @@
 // at the innermost loop's begin is compared with a model of the loops.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <vector>
@@ -16,11 +17,11 @@ using SymbolMachine = machine::Machine<machine::Symbols>;
 using machine::Word;
 
 /// Makes numbers that stand for any: each has a slope of its own, which no sum of some others has,
-/// as if each grew with an index of its own.
+/// as if each grew with an index of its own. Slopes are odd, so that nothing is known of low bits.
 class AnyWords {
  public:
-  /// That value, or any larger one.
-  Word from(uint64_t value);
+  /// A number that a machine runs with that value; a count: that one or any larger.
+  Word any(uint64_t value);
 
  private:
   uint64_t state_ = 1;
@@ -30,6 +31,9 @@ class AnyWords {
 /// loops keep: that too is an error of the code, not of the machine.
 Error in_iteration(const Error& error);
 
+/// Runs on until the code has come to an instruction that many times more, or returns.
+Status run_to(SymbolMachine& machine, uint32_t offset, int64_t arrivals = 1);
+
 /// The state of a machine at a loop's begin: variables, which are numbers, in registers and on the
 /// stack; what never changes; and nothing else.
 class AnyArrival {
@@ -38,10 +42,16 @@ class AnyArrival {
   /// is the variable. All else that differs from the earlier arrival is unknown from here on.
   AnyArrival(SymbolMachine earlier, SymbolMachine later, std::span<const uint64_t> values);
 
-  /// A machine there, with these variables.
-  SymbolMachine at(std::span<const Word> variables) const;
-  /// Fails (internal), naming what is not in that state.
+  /// A machine there, with these variables; `counts` are those that are counts down or up to 0.
+  SymbolMachine at(std::span<const Word> variables, std::span<const Word> counts) const;
+  /// The same without the memory of the call but for the stack, constants, arguments, and the
+  /// regions of these names.
+  SymbolMachine alone_at(std::span<const Word> variables, std::span<const Word> counts,
+                         std::initializer_list<std::string_view> kept = {}) const;
+  /// Fails (internal), naming what is not in that state, or where the machine is elsewhere.
   Status check(SymbolMachine& machine, std::span<const Word> variables) const;
+  /// The same at another instruction.
+  Status check_state(SymbolMachine& machine, std::span<const Word> variables) const;
 
  private:
   void find_registers(SymbolMachine& earlier, std::span<const uint64_t> values);

@@ -31,8 +31,9 @@ struct ConvProof {
 };
 
 /// Proves calls of several counts, the least ones and such with more than one of all that code
-/// repeats. Fails (internal), naming instruction or element, where something is wrong;
-/// unsupported, where an instruction or a lane operation has no meaning.
+/// repeats; of packers every count, step and address, and of dense kernels without tile registers
+/// every count of k steps and of register tiles. Fails (internal), naming instruction or element,
+/// where something is wrong; unsupported, where an instruction or a lane operation has no meaning.
 Result<ConvProof> prove_kernel(const KernelSubject<jit::PackInput>& kernel, const Decide& decide);
 Result<ConvProof> prove_kernel(const KernelSubject<jit::PackWeights>& kernel, const Decide& decide);
 Result<ConvProof> prove_kernel(const KernelSubject<jit::DenseTile>& kernel, const Decide& decide);

@@ -13,6 +13,7 @@
 
 #include "tools/prove/kernel/epilogue_proof.hpp"
 #include "tools/prove/kernel/k_loop_proof.hpp"
+#include "tools/prove/kernel/loop_memory.hpp"
 #include "tools/prove/kernel/products.hpp"
 
 namespace castor::prove {
@@ -20,6 +21,7 @@ namespace castor::prove {
 /// How much a call does.
 struct DenseCounts {
   int k_steps = 1;
+  int k_groups = 2;  ///< where the tile loops over them
   int tiles = 1;
   int channel_tiles = 1;
 };
@@ -58,17 +60,29 @@ class DenseCall {
 
   const jit::DenseArguments& arguments() const { return arguments_; }
 
-  /// The call's numbers at the begin of the loop over k steps, after some of its first tile.
-  KLoopNumbers loop_numbers(int k_steps_done) const {
-    const int looped = counts_.k_steps - tile_.peeled_k_steps;
-    const auto done = static_cast<uint64_t>(k_steps_done);
-    return {.source = takes_input() ? planes_ : x_.address,
-            .weights = w_.address + 4 * done * static_cast<uint64_t>(weight_width()),
-            .input = input_.address + 4 * done * static_cast<uint64_t>(arguments_.input_step),
-            .input_step = arguments_.input_step,
-            .k_steps_end =
-                std::bit_cast<uint64_t>(arguments_.k_steps) + 4 * static_cast<uint64_t>(looped),
-            .k_steps_left = looped - k_steps_done};
+  /// The call's numbers at the begin of the loop over k steps, in the last k group of a tile, after
+  /// some of its k steps; `k_steps` are those of the call, peeled ones included.
+  KLoopNumbers loop_numbers(int tile, int64_t group, int k_steps_done, const Word& k_steps) const {
+    const Word looped = k_steps + number(-tile_.peeled_k_steps);
+    const auto first_vector = static_cast<size_t>(tile) * static_cast<size_t>(tile_.vectors);
+    const jit::TilePlace tile_place =
+        is_along_pixels()
+            ? jit::TilePlace{stores_[first_vector].pixel, stores_[first_vector].source}
+            : origins_[static_cast<size_t>(tile)];
+    const int64_t done = group * counts_.k_steps + k_steps_done;
+    const auto address = [](uint64_t base, int64_t bytes) { return Word{base, 0} + number(bytes); };
+    KLoopNumbers numbers = {
+        .source = address(takes_input() ? planes_ : x_.address,
+                          tile_place.source + group * k_group_step_),
+        .weights = address(w_.address, 4 * done * weight_width()),
+        .input = {},
+        .k_steps_end = Word{std::bit_cast<uint64_t>(arguments_.k_steps), 0} + 4 * looped,
+        .offset = -4 * looped + number(4 * k_steps_done)};
+    if (takes_input()) {
+      numbers.input =
+          address(input_.address, tile_place.pixel + 4 * k_steps_done * arguments_.input_step);
+    }
+    return numbers;
   }
 
   /// Where the code finds what it needs to know of a register tile, and that.
@@ -85,8 +99,8 @@ class DenseCall {
   }
   /// From here on, results of that tile alone are compared.
   void look_at_tile(int tile) {
-    const int pixels = is_along_pixels() ? lanes_ * tile_.vectors : tile_.pixels();
-    std::erase_if(pixels_, [&](const Pixel& pixel) { return pixel.window_sum / pixels != tile; });
+    std::erase_if(pixels_,
+                  [&](const Pixel& pixel) { return pixel.window_sum / pixels_of_tile() != tile; });
   }
 
   /// From here on, after the loop over the k steps of the only tile, the accumulators may hold
@@ -103,7 +117,7 @@ class DenseCall {
         if (Status status = compare_result(call, pixel, channel); !status) return status;
       }
     }
-    if (takes_input() && !tile_.reads_input_once && !sums_) {
+    if (takes_input() && !tile_.reads_input_once) {
       if (Status status = compare_packed(call); !status) return status;
     }
     return {};
@@ -111,13 +125,15 @@ class DenseCall {
 
  private:
   bool is_along_pixels() const { return tile_.vectorised == jit::Vectorised::pixels; }
+  /// Pixels, of which some may not be stored.
+  int pixels_of_tile() const { return is_along_pixels() ? lanes_ * tile_.vectors : tile_.pixels(); }
   bool takes_input() const { return tile_.source != jit::PixelSource::packed; }
   int element_bytes() const { return jit::bytes_of_channel(tile_.engine); }
   int elements() const { return jit::channels_of_k_group(tile_.engine); }
   int64_t channels() const { return int64_t{tile_.channels} * counts_.channel_tiles; }
   /// Bytes of a pixel that a k step takes.
   int64_t step_bytes() const { return tile_.has_tiles() ? tile_.step_bytes : 4; }
-  int64_t k_groups() const { return tile_.loops_k_groups ? 2 : 1; }
+  int64_t k_groups() const { return tile_.loops_k_groups ? counts_.k_groups : 1; }
   /// Output channels that a k step has weights of.
   int64_t weight_width() const {
     const int64_t lanes = tile_.has_tiles() ? 16 : lanes_;
@@ -275,9 +291,8 @@ class DenseCall {
   Term sum_of(const Pixel& pixel, int64_t channel) const {
     Term sum =
         sums_ ? forgotten_sum(pixel, channel) : start_.elements[static_cast<size_t>(channel)];
-    const int first = sums_ ? counts_.k_steps - tile_.peeled_k_steps : 0;
     for (int64_t group = 0; group < k_groups(); ++group) {
-      for (int k = first; k < counts_.k_steps; ++k) {
+      for (int k = first_k_step(); k < counts_.k_steps; ++k) {
         for (int64_t byte = 0; byte < step_bytes(); byte += 4) {
           const int64_t step = (group * counts_.k_steps + k) * step_bytes() / 4 + byte / 4;
           sum = added_products(sum, pixels_of(pixel, group, k, byte), weights_of(channel, step),
@@ -288,12 +303,16 @@ class DenseCall {
     return sum - compensation(pixel, channel);
   }
 
+  /// The first one that the code still does: with forgotten sums only peeled ones.
+  int first_k_step() const { return sums_ ? counts_.k_steps - tile_.peeled_k_steps : 0; }
+
   /// The sum of a pixel and a channel after the loop; without a channel its window sum.
   Term forgotten_sum(const Pixel& pixel, std::optional<int64_t> channel) const {
     const auto of_channel = static_cast<int>(channel.value_or(tile_.channels));
+    const auto in_tile = static_cast<int>(pixel.window_sum % pixels_of_tile());
     const auto& [sums, machine] = *sums_;
-    return is_along_pixels() ? sums.at(machine, of_channel, static_cast<int>(pixel.window_sum))
-                             : sums.at(machine, static_cast<int>(pixel.result), of_channel);
+    return is_along_pixels() ? sums.at(machine, of_channel, in_tile)
+                             : sums.at(machine, in_tile, of_channel);
   }
 
   /// The k group that a k step takes of a pixel, as it is multiplied.
@@ -356,7 +375,7 @@ class DenseCall {
   /// The input that the kernel packs for others.
   Status compare_packed(KernelCall& call) {
     for (const Pixel& pixel : pixels_) {
-      for (int k = 0; k < counts_.k_steps; ++k) {
+      for (int k = first_k_step(); k < counts_.k_steps; ++k) {
         const std::vector<Term> expected = pixels_of(pixel, 0, k, 0);
         for (size_t i = 0; i < expected.size(); ++i) {
           const int64_t at = pixel.source + offsets_[static_cast<size_t>(k)];

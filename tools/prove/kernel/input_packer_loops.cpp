@@ -27,7 +27,9 @@ class InputLoops : public LoopModel {
       ways_.push_back({.last = left_out + 1});
     }
     for (int stored = 1; stored < lanes; ++stored) ways_.push_back({.stored = stored});
-    if (is_im2col()) ways_.push_back({.has_padding_row = true});
+    if (!is_im2col()) return;
+    for (int i = 0; i < spec_.filter_rows; ++i) ways_.push_back({.padding_rows = 1u << i});
+    ways_.push_back({.padding_rows = ~0u});
   }
 
   void lay_out_operands(SymbolMachine& machine) const override {
@@ -40,7 +42,7 @@ class InputLoops : public LoopModel {
     const std::vector<jit::PackedVector> table(all[vector_count].value, whole);
     fill(machine, add_region(machine, "all vectors", all[vectors], table.size() * sizeof whole),
          std::as_bytes(std::span(table)));
-    add_filter_rows(machine, "the filter's rows", false);
+    add_filter_rows(machine, {});
   }
 
   int ways() const override { return static_cast<int>(ways_.size()); }
@@ -52,11 +54,9 @@ class InputLoops : public LoopModel {
                                      .lanes = jit::first_bits(here.stored)};
     fill(machine, add_region(machine, "the vector", variables[vector], sizeof entry),
          std::as_bytes(std::span(&entry, 1)));
-    if (here.has_padding_row) {
-      auto& regions = machine.memory().regions();
-      std::erase_if(regions, [](const auto& region) { return region.name == "the filter's rows"; });
-      add_filter_rows(machine, "the filter's rows, one of padding", true);
-    }
+    std::erase_if(machine.memory().regions(),
+                  [](const auto& region) { return region.name == filter_rows_name; });
+    add_filter_rows(machine, here);
     x_.clear();
     for (int i = 0; i < input_rows(); ++i) {
       const Word at = variables[from] + row_offset(i, variables) + number(here.first);
@@ -158,7 +158,7 @@ class InputLoops : public LoopModel {
     int first = 0;  ///< bytes before and after the input, which are padding
     int last = 0;
     int stored = lanes;
-    bool has_padding_row = false;  ///< im2col: the filter's first row
+    uint32_t padding_rows = 0;  ///< im2col: a bit for each of the filter's
   };
 
   static std::vector<Argument> arguments_of_call() {
@@ -214,15 +214,14 @@ class InputLoops : public LoopModel {
   }
   static std::string name_of(int k_group) { return fmt::format("k group {}", k_group); }
 
-  void add_filter_rows(SymbolMachine& machine, std::string name, bool has_padding) const {
+  void add_filter_rows(SymbolMachine& machine, const Way& way) const {
     if (!is_im2col()) return;
     std::vector<uint64_t> offsets;
-    for (int i = 0; i < spec_.filter_rows; ++i) {
-      offsets.push_back(i == 0 && has_padding ? 0
-                                              : (static_cast<uint64_t>(i) + 1) * filter_row_step);
+    for (size_t i = 0; i < static_cast<size_t>(spec_.filter_rows); ++i) {
+      offsets.push_back((way.padding_rows >> i & 1) != 0 ? 0 : (i + 1) * filter_row_step);
     }
     fill(machine,
-         add_region(machine, std::move(name), {filter_rows_address, 0}, 8 * offsets.size()),
+         add_region(machine, filter_rows_name, {filter_rows_address, 0}, 8 * offsets.size()),
          std::as_bytes(std::span(offsets)));
   }
 
@@ -242,11 +241,12 @@ class InputLoops : public LoopModel {
     const std::vector<Term>& x = x_[static_cast<size_t>(input_row)];
     const int at = column - way.first;
     const bool is_padding =
-        at < 0 || at >= std::ssize(x) || (way.has_padding_row && input_row == 0);
+        at < 0 || at >= std::ssize(x) || (is_im2col() && (way.padding_rows >> input_row & 1) != 0);
     return is_padding ? terms.constant(8, padding & 0xff) : x[static_cast<size_t>(at)];
   }
 
   static constexpr uint32_t padding = 0x2525'2525;
+  static constexpr auto filter_rows_name = "the filter's rows";
   static constexpr uint64_t filter_rows_address = 0x3000'0000;
   static constexpr size_t filter_row_step = 0x1'0000;
 

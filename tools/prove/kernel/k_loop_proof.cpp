@@ -50,87 +50,37 @@ namespace {
 
 constexpr int k_steps_at_once = 2;
 
-/// The loop's iterations. Its variables are addresses, and the number of bytes from the end of the
-/// offsets, which grows to 0.
-class KStepsProof {
+enum Variable : size_t { source, weights, input, offsets_end, offset, variable_count };
+
+std::vector<Word> variables_of(const KLoopNumbers& numbers) {
+  constexpr uint64_t in_no_register = 0x5a5a'0000'1111'2222;
+  std::vector<Word> variables(variable_count);
+  variables[source] = numbers.source;
+  variables[weights] = numbers.weights;
+  variables[input] = numbers.input == Word{} ? Word{in_no_register, 0} : numbers.input;
+  variables[offsets_end] = numbers.k_steps_end;
+  variables[offset] = numbers.offset;
+  return variables;
+}
+std::vector<uint64_t> values_of(const KLoopNumbers& numbers) {
+  std::vector<uint64_t> values;
+  for (const Word& variable : variables_of(numbers)) values.push_back(variable.value);
+  return values;
+}
+
+/// The memory of one iteration, and what it should do.
+class KStepsCall {
  public:
-  KStepsProof(const KernelSubject<DenseTile>& kernel, SymbolMachine earlier, SymbolMachine later,
-              const KLoopNumbers& numbers, ConvProof& proof)
-      : tile_(kernel.spec),
-        sums_(kernel.spec, kernel.target),
-        loop_(kernel.code.loops.front()),
-        numbers_(numbers),
-        proof_(proof),
-        arrival_(std::move(earlier), std::move(later), values_of(numbers)) {}
-
-  Status prove() {
-    for (const bool is_last : {false, true}) {
-      if (Status status = prove_iteration(is_last); !status) return status;
-    }
-    return {};
-  }
-
- private:
-  enum Variable : size_t { source, weights, input, offsets_end, offset, variable_count };
-  using Variables = std::vector<Word>;
-  static constexpr uint64_t in_no_register = 0x5a5a'0000'1111'2222;
-
-  static std::vector<uint64_t> values_of(const KLoopNumbers& numbers) {
-    std::vector<uint64_t> values(variable_count);
-    values[source] = numbers.source;
-    values[weights] = numbers.weights;
-    values[input] = numbers.input != 0 ? numbers.input : in_no_register;
-    values[offsets_end] = numbers.k_steps_end;
-    values[offset] = static_cast<uint64_t>(int64_t{-4} * numbers.k_steps_left);
-    return values;
-  }
-
-  Status prove_iteration(bool is_last) {
-    Variables variables(variable_count);
-    for (Word& variable : variables) variable = words_.from(uint64_t{1} << 50);
-    const Word left = is_last ? Word{k_steps_at_once, 0} : words_.from(2 * k_steps_at_once);
-    variables[offset] = {uint64_t{0} - 4 * left.value, -4 * left.slope};
-    SymbolMachine machine = arrival_.at(variables);
-    lay_out(machine, variables);
-    sums_.make_inputs(machine);
-    const SymbolMachine before = machine;
-    const uint32_t stop = is_last ? loop_.end : loop_.begin;
-    if (Status status = machine.run([&](uint32_t now) { return now == stop; }); !status) {
-      return in_iteration(status.error());
-    }
-    if (machine.is_done()) return Error(ErrorCode::internal, "the loop over k steps returns");
-    ++proof_.iterations;
-    if (Status status = arrival_.check(machine, after(variables)); !status) return status;
-    if (Status status = compare_packed(machine); !status) return status;
-    return compare_sums(before, machine);
-  }
-
-  Variables after(Variables variables) const {
-    const auto add = [&](Variable to, int64_t step) {
-      variables[to] = variables[to] + number(step);
-    };
-    add(weights, int64_t{k_steps_at_once} * weight_bytes());
-    add(offset, 4 * k_steps_at_once);
-    add(input, 4 * k_steps_at_once * numbers_.input_step);
-    return variables;
-  }
-
-  bool is_along_pixels() const { return tile_.vectorised == jit::Vectorised::pixels; }
-  bool takes_input() const { return tile_.source != PixelSource::packed; }
-  int element_bytes() const { return jit::bytes_of_channel(tile_.engine); }
-  int elements() const { return jit::channels_of_k_group(tile_.engine); }
-  int row_bytes() const { return 4 * sums_.vectors() * sums_.lanes(); }
-  int weight_bytes() const { return is_along_pixels() ? 4 * tile_.rows() : row_bytes(); }
+  KStepsCall(const KernelSubject<DenseTile>& kernel, int64_t input_step)
+      : tile_(kernel.spec), sums_(kernel.spec, kernel.target), input_step_(input_step) {}
 
   /// Exactly what one iteration may touch.
-  void lay_out(SymbolMachine& machine, const Variables& variables) {
-    const std::array<int32_t, k_steps_at_once> offsets = {1 << 20, 3 << 20};
+  void lay_out(SymbolMachine& machine, std::span<const Word> variables) {
+    const std::array<int32_t, k_steps_at_once> offsets = {1 << 20, -(3 << 20)};
     fill(machine,
          add_region(machine, "the offsets", variables[offsets_end] + variables[offset],
                     sizeof offsets),
          std::as_bytes(std::span(offsets)));
-    pixels_.clear();
-    weights_.clear();
     for (int k = 0; k < k_steps_at_once; ++k) {
       const Word at = variables[source] + number(offsets[static_cast<size_t>(k)]);
       takes_input() ? add_input(machine, variables, at, k) : add_pixels(machine, at, k);
@@ -138,8 +88,22 @@ class KStepsProof {
                                       variables[weights] + number(k * weight_bytes()),
                                       weight_bytes()));
     }
+    sums_.make_inputs(machine);
   }
 
+  Status compare(const SymbolMachine& before, SymbolMachine& machine) const {
+    if (Status status = compare_packed(machine); !status) return status;
+    return compare_sums(before, machine);
+  }
+
+  int weight_bytes() const { return is_along_pixels() ? 4 * tile_.rows() : row_bytes(); }
+
+ private:
+  bool is_along_pixels() const { return tile_.vectorised == jit::Vectorised::pixels; }
+  bool takes_input() const { return tile_.source != PixelSource::packed; }
+  int element_bytes() const { return jit::bytes_of_channel(tile_.engine); }
+  int elements() const { return jit::channels_of_k_group(tile_.engine); }
+  int row_bytes() const { return 4 * sums_.vectors() * sums_.lanes(); }
   void add_pixels(SymbolMachine& machine, const Word& at, int k) {
     if (is_along_pixels()) {
       pixels_.push_back(add_elements(machine, fmt::format("x{}", k), at, row_bytes()));
@@ -155,11 +119,11 @@ class KStepsProof {
   }
 
   /// Pixels of four channels, which may be packed for others.
-  void add_input(SymbolMachine& machine, const Variables& variables, const Word& at, int k) {
+  void add_input(SymbolMachine& machine, std::span<const Word> variables, const Word& at, int k) {
     const int count = sums_.vectors() * sums_.lanes();
     std::vector<std::vector<Term>> channels;
     for (int c = 0; c < elements(); ++c) {
-      const int64_t step = (int64_t{elements()} * k + c) * numbers_.input_step;
+      const int64_t step = (int64_t{elements()} * k + c) * input_step_;
       channels.push_back(add_elements(machine, fmt::format("x{}.{}", k, c),
                                       variables[input] + number(step), count));
     }
@@ -245,20 +209,60 @@ class KStepsProof {
 
   const DenseTile& tile_;
   const Accumulators sums_;
-  const jit::CodeLoop& loop_;
-  const KLoopNumbers numbers_;
-  ConvProof& proof_;
-  const AnyArrival arrival_;
-  AnyWords words_;
+  const int64_t input_step_;
   std::vector<std::vector<Term>> pixels_;  ///< elements by k step
   std::vector<std::vector<Term>> weights_;
 };
 
 }  // namespace
 
-Status prove_k_steps(const KernelSubject<DenseTile>& kernel, SymbolMachine earlier,
-                     SymbolMachine later, const KLoopNumbers& numbers, ConvProof& proof) {
-  return KStepsProof(kernel, std::move(earlier), std::move(later), numbers, proof).prove();
+KLoop::KLoop(const KernelSubject<DenseTile>& kernel, SymbolMachine earlier, SymbolMachine later,
+             const KLoopNumbers& numbers, int64_t input_step)
+    : kernel_(kernel),
+      input_step_(input_step),
+      arrival_(std::move(earlier), std::move(later), values_of(numbers)) {}
+
+Status KLoop::check(SymbolMachine& machine, const KLoopNumbers& numbers) const {
+  return arrival_.check(machine, variables_of(numbers));
+}
+
+Status KLoop::prove_iterations(ConvProof& proof) {
+  for (const bool is_last : {false, true}) {
+    if (Status status = prove_iteration(is_last); !status) return status;
+    ++proof.iterations;
+  }
+  return {};
+}
+
+Status KLoop::prove_iteration(bool is_last) {
+  Variables variables(variable_count);
+  for (Word& variable : variables) variable = words_.any(uint64_t{1} << 50);
+  const Word left = is_last ? Word{k_steps_at_once, 0} : 2 * words_.any(k_steps_at_once);
+  variables[offset] = -4 * left;
+  SymbolMachine machine = arrival_.alone_at(variables, std::array{variables[offset]});
+  KStepsCall call(kernel_, input_step_);
+  call.lay_out(machine, variables);
+  const SymbolMachine before = machine;
+  const jit::CodeLoop& loop = kernel_.code.loops.front();
+  if (Status status = run_to(machine, is_last ? loop.end : loop.begin); !status) {
+    return in_iteration(status.error());
+  }
+  if (machine.is_done()) return Error(ErrorCode::internal, "the loop over k steps returns");
+  const Variables next = after(variables);
+  Status status = is_last ? arrival_.check_state(machine, next) : arrival_.check(machine, next);
+  if (!status) return status;
+  return call.compare(before, machine);
+}
+
+KLoop::Variables KLoop::after(Variables variables) const {
+  const KStepsCall call(kernel_, input_step_);
+  const auto add = [&](Variable moved, int64_t step) {
+    variables[moved] = variables[moved] + number(step);
+  };
+  add(weights, int64_t{k_steps_at_once} * call.weight_bytes());
+  add(offset, 4 * k_steps_at_once);
+  add(input, 4 * k_steps_at_once * input_step_);
+  return variables;
 }
 
 }  // namespace castor::prove

@@ -31,17 +31,35 @@ class Accumulators {
 
 /// A call's numbers at the loop's begin.
 struct KLoopNumbers {
-  uint64_t source = 0;   ///< address: the tile's first pixel
-  uint64_t weights = 0;  ///< address: those of the iteration
-  uint64_t input = 0;    ///< address: of pixels that are packed in the loop
-  int64_t input_step = 0;
-  uint64_t k_steps_end = 0;  ///< address: after the offsets of the loop's k steps
-  int k_steps_left = 0;
+  Word source;       ///< address: the tile's first pixel
+  Word weights;      ///< address: those of the iteration
+  Word input;        ///< address: pixels that are packed in the loop; 0: none are
+  Word k_steps_end;  ///< address: after the offsets of the loop's k steps
+  Word offset;  ///< bytes from there to the next k step's offset: minus 4 for each that is left
 };
 
-/// Proves the loop's iterations: `earlier` is at its begin in the first iteration of a tile,
-/// `later` in another one. Fails (internal), naming what is wrong.
-Status prove_k_steps(const KernelSubject<jit::DenseTile>& kernel, SymbolMachine earlier,
-                     SymbolMachine later, const KLoopNumbers& numbers, ConvProof& proof);
+/// The loop's begin in any iteration of any register tile.
+class KLoop {
+ public:
+  /// `earlier` and `later` are there, in different iterations of different tiles.
+  KLoop(const KernelSubject<jit::DenseTile>& kernel, SymbolMachine earlier, SymbolMachine later,
+        const KLoopNumbers& numbers, int64_t input_step);
+
+  /// Whether a machine is there with these numbers: where a tile begins.
+  Status check(SymbolMachine& machine, const KLoopNumbers& numbers) const;
+  /// Proves that an iteration adds two k steps' products to the accumulators, and touches nothing
+  /// else. Fails (internal), naming what is wrong.
+  Status prove_iterations(ConvProof& proof);
+
+ private:
+  using Variables = std::vector<Word>;
+  Variables after(Variables variables) const;
+  Status prove_iteration(bool is_last);
+
+  const KernelSubject<jit::DenseTile> kernel_;
+  const int64_t input_step_;
+  const AnyArrival arrival_;
+  AnyWords words_;
+};
 
 }  // namespace castor::prove

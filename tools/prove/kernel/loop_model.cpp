@@ -10,12 +10,6 @@ namespace {
 /// Whether no iteration follows, given how many are left.
 bool is_last(const Word& left) { return left == Word{1, 0}; }
 
-/// Runs on until the code has come to an instruction that many times more, or returns.
-Status run_to(SymbolMachine& machine, uint32_t offset, int64_t arrivals) {
-  int64_t count = 0;
-  return machine.run([&](uint32_t now) { return now == offset && ++count == arrivals; });
-}
-
 }  // namespace
 
 // ---- model
@@ -60,9 +54,9 @@ LoopModel::Variables LoopModel::numbers() const {
 LoopModel::Variables LoopModel::any_call(AnyWords& words) const {
   Variables variables(variables_);
   for (const Argument& argument : arguments_) {
-    variables[argument.variable] = words.from(argument.number);
+    variables[argument.variable] = words.any(argument.number);
   }
-  for (const Loop& loop : loops_) variables[loop.count] = words.from(1);
+  for (const Loop& loop : loops_) variables[loop.count] = words.any(1);
   derive(variables);
   return variables;
 }
@@ -70,14 +64,14 @@ LoopModel::Variables LoopModel::any_call(AnyWords& words) const {
 LoopModel::Variables LoopModel::any_iteration(AnyWords& words,
                                               const std::vector<bool>& is_last) const {
   Variables variables(variables_);
-  for (Word& variable : variables) variable = words.from(uint64_t{1} << 50);
+  for (Word& variable : variables) variable = words.any(uint64_t{1} << 50);
   const Variables call = any_call(words);
   for (const Argument& argument : arguments_) {
     variables[argument.variable] = call[argument.variable];
   }
   derive(variables);
   for (size_t loop = 0; loop < loops_.size(); ++loop) {
-    variables[loops_[loop].left] = is_last[loop] ? Word{1, 0} : words.from(2);
+    variables[loops_[loop].left] = is_last[loop] ? Word{1, 0} : words.any(2);
   }
   return variables;
 }
@@ -92,10 +86,23 @@ void LoopModel::lay_out_arguments(SymbolMachine& machine, const Variables& varia
 }
 
 void LoopModel::set_arguments(SymbolMachine& machine, const Variables& variables) const {
+  auto& region = *machine.memory().find("the arguments");
   for (const Argument& argument : arguments_) {
+    // Parts of a number are unknown.
+    std::fill_n(region.is_known.begin() + static_cast<int64_t>(argument.offset), sizeof(uint64_t),
+                false);
     machine.memory().store_word({arguments_address + argument.offset, 0},
                                 variables[argument.variable]);
   }
+}
+
+std::vector<Word> LoopModel::counts_left(const Variables& variables) const {
+  std::vector<Word> counts;
+  for (const Loop& loop : loops_) {
+    counts.push_back(variables[loop.left]);
+    counts.push_back(variables[loop.count]);
+  }
+  return counts;
 }
 
 // ---- proof
@@ -120,8 +127,7 @@ class LoopProver {
       for (size_t loop = 0; loop < model_.loops(); ++loop) {
         is_last.push_back((each >> loop & 1) != 0);
       }
-      const int ways = each == 0 ? model_.ways() : 1;  // the body is the same for all
-      for (int way = 0; way < ways; ++way) {
+      for (int way = 0; way < model_.ways(); ++way) {
         if (Status status = prove_iteration(*arrival, is_last, way); !status) return status;
       }
     }
@@ -133,7 +139,7 @@ class LoopProver {
   Result<AnyArrival> any_arrival(SymbolMachine machine) {
     model_.lay_out_arguments(machine, model_.numbers());
     model_.lay_out_operands(machine);
-    if (Status status = run_to(machine, begin_, 1); !status) return status.error();
+    if (Status status = run_to(machine, begin_); !status) return status.error();
     const SymbolMachine earlier = machine;
     LoopModel::Variables variables = model_.first(model_.numbers());
     int64_t arrivals = 0;
@@ -148,17 +154,19 @@ class LoopProver {
     const LoopModel::Variables variables = model_.any_call(words_);
     model_.lay_out_arguments(machine, variables);
     model_.lay_out_entry(machine, variables);
-    if (Status status = run_to(machine, begin_, 1); !status) return status;
+    machine.grow_independently({});
+    if (Status status = run_to(machine, begin_); !status) return status;
     if (Status status = arrival.check(machine, model_.first(variables)); !status) return status;
     return model_.compare_entry(machine);
   }
 
   Status prove_iteration(const AnyArrival& arrival, const std::vector<bool>& is_last, int way) {
     const LoopModel::Variables variables = model_.any_iteration(words_, is_last);
-    SymbolMachine machine = arrival.at(variables);
+    SymbolMachine machine =
+        arrival.alone_at(variables, model_.counts_left(variables), {"the filter's rows"});
     model_.set_arguments(machine, variables);
     model_.lay_out_iteration(machine, variables, way);
-    if (Status status = run_to(machine, begin_, 1); !status) return in_iteration(status.error());
+    if (Status status = run_to(machine, begin_); !status) return in_iteration(status.error());
     ++proof_.iterations;
     const auto next = model_.next(variables);
     if (machine.is_done() == next.has_value()) {

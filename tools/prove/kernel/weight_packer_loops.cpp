@@ -64,7 +64,8 @@ class WeightLoops : public LoopModel {
       add_region(machine, name_of(slot), {at.value + 4 * first, at.slope},
                  4 * static_cast<size_t>(std::popcount(stored_)), true);
     }
-    add_region(machine, "the sums", variables[sums], vector_bytes, true);
+    const bool is_last = variables[units_left] == number(1);
+    if (is_last) add_region(machine, "the sums", variables[sums], vector_bytes, true);
     for (const int id : std::span(partial_sums).first(added_to())) {
       machine::Vector<Symbols> vector;
       for (size_t lane = 0; lane < lanes; ++lane) {
