@@ -122,6 +122,8 @@ class WalkBuilder {
 
 std::optional<EpilogueWalk> epilogue_walk(const Nest& nest, const Dims& extents,
                                           std::span<const Dims> strides) {
+  constexpr int min_rank = 2;  // products of vectors have neither rows nor channels
+  if (extents.rank() < min_rank) return std::nullopt;
   WalkBuilder builder(nest, extents);
   for (const Dims& of_operand : strides) {
     if (builder.add(of_operand) != Fusion::Kind::fused) return std::nullopt;

@@ -53,8 +53,8 @@ struct EpilogueWalk {
 
 /// The walk of an epilogue over a result of these extents, of which none is 0; `strides[k]` are
 /// operand k's over them, and those of its source count for nothing. Nothing where an operand is
-/// neither consecutive nor repeated along rows, where no step leads from row to row, or where rows
-/// of sub-byte elements end inside bytes.
+/// neither consecutive nor repeated along rows, where no step leads from row to row, where rows of
+/// sub-byte elements end inside bytes, or where the result is a vector or a scalar.
 std::optional<EpilogueWalk> epilogue_walk(const Nest& nest, const Dims& extents,
                                           std::span<const Dims> strides);
 
