@@ -47,10 +47,7 @@ Result<Machine<D>> Machine<D>::create(D& domain, const jit::MachineCode& code) {
   const size_t pool_bytes = code.bytes.size() - code.pool_begin;
   Region<D>& pool =
       machine.memory_.add("the pool of constants", code_base + code.pool_begin, pool_bytes, false);
-  for (size_t i = 0; i < pool_bytes; ++i) {
-    pool.bytes[i] = domain.byte(std::to_integer<uint8_t>(code.bytes[code.pool_begin + i]));
-    pool.is_known[i] = true;
-  }
+  fill(domain, pool, std::span(code.bytes).subspan(code.pool_begin));
   machine.memory_.add("the stack", stack_base, stack_bytes, true);
   return machine;
 }

@@ -30,6 +30,7 @@ class Machine {
                             uint64_t address);
 
   Memory<D>& memory() { return memory_; }
+  const Memory<D>& memory() const { return memory_; }
   const std::vector<jit::DecodedInstruction>& program() const { return program_; }
 
   /// What a caller leaves in registers: the general ones by their numbers in instructions.
@@ -99,7 +100,6 @@ class Machine {
   /// what grows are unknown.
   void grow_independently(std::vector<int64_t> slopes_of_counts) {
     slopes_of_counts_ = std::move(slopes_of_counts);
-    grows_independently_ = true;
   }
 
   void forget_flags() {
@@ -174,8 +174,7 @@ class Machine {
   const jit::DecodedInstruction* now_ = nullptr;
   size_t next_ = 0;
   bool is_done_ = false;
-  bool grows_independently_ = false;
-  std::vector<int64_t> slopes_of_counts_;
+  std::optional<std::vector<int64_t>> slopes_of_counts_;  ///< none: there is one index
   Memory<D> memory_;
   std::array<Vector<D>, 32> vectors_{};
   std::array<Mask<D>, 8> masks_{};

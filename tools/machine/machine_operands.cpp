@@ -18,7 +18,7 @@ size_t id_of(ZydisRegister reg) {
 
 template <class D>
 typename D::Bits Machine<D>::bits_of(const Scalar<D>& value) const {
-  const bool is_unknown = grows_independently_ && value.is_number() && value.word.slope != 0;
+  const bool is_unknown = slopes_of_counts_ && value.is_number() && value.word.slope != 0;
   return is_unknown ? Scalar<D>::unknown(*domain_, value.width).bits(*domain_)
                     : value.bits(*domain_);
 }
@@ -30,7 +30,7 @@ Scalar<D> Machine<D>::read_register(ZydisRegister reg) const {
   if (width == 64) return whole;
   const int low = is_high_byte(reg) ? 8 : 0;
   if (whole.is_number()) {
-    if (whole.word.slope != 0 && grows_independently_) return Scalar<D>::unknown(*domain_, width);
+    if (whole.word.slope != 0 && slopes_of_counts_) return Scalar<D>::unknown(*domain_, width);
     Scalar<D> part = Scalar<D>::number(width, whole.word.value >> low);
     part.word.slope = whole.word.slope;  // counts fit 32 bits where code uses these
     return part;
@@ -44,7 +44,7 @@ void Machine<D>::write_register(ZydisRegister reg, const Scalar<D>& value) {
   Scalar<D>& whole = general_[id_of(reg)];
   const int width = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, reg);
   if (width >= 32) {
-    const bool is_cut = width == 32 && value.word.slope != 0 && grows_independently_;
+    const bool is_cut = width == 32 && value.word.slope != 0 && slopes_of_counts_;
     whole = is_cut ? Scalar<D>::unknown(*domain_, 64) : value;
     if (is_cut) return;
     if (width == 32 && value.data) whole = Scalar<D>::of(domain_->extend_zero(*value.data, 64));

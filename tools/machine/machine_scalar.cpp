@@ -49,7 +49,7 @@ Flags Machine<D>::flags_of_result(const Scalar<D>& result, bool is_logic) const 
   const int64_t now = as_signed(result.word.value, result.width);
   const int64_t slope = result.word.slope;
   if (slope != 0) {
-    const bool is_count = std::ranges::find(slopes_of_counts_, slope) != slopes_of_counts_.end();
+    const bool is_count = slopes_of_counts_ && std::ranges::count(*slopes_of_counts_, slope) > 0;
     if (!is_count || (slope > 0 ? now <= 0 : now >= 0)) return {};
   }
   Flags flags = {

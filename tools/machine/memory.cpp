@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 namespace castor::machine {
 
@@ -20,9 +21,14 @@ Region<D>& Memory<D>::add(std::string name, uint64_t base, size_t bytes, bool is
 }
 
 template <class D>
-Region<D>* Memory<D>::find(std::string_view name) {
+const Region<D>* Memory<D>::find(std::string_view name) const {
   const auto found = std::ranges::find(regions_, name, &Region<D>::name);
   return found == regions_.end() ? nullptr : &*found;
+}
+
+template <class D>
+Region<D>* Memory<D>::find(std::string_view name) {
+  return const_cast<Region<D>*>(std::as_const(*this).find(name));
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <span>
 #include <string>
@@ -48,6 +49,15 @@ struct Region {
   }
 };
 
+/// Gives a region its bytes, as many as it has.
+template <class D>
+void fill(D& domain, Region<D>& region, std::span<const std::byte> bytes) {
+  for (size_t i = 0; i < region.size(); ++i) {
+    region.bytes[i] = domain.byte(std::to_integer<uint8_t>(bytes[i]));
+  }
+  region.is_known.assign(region.size(), true);
+}
+
 /// A byte that nothing is known of.
 inline uint8_t unknown_byte(Numbers&) { return 0xcc; }
 inline SymbolByte unknown_byte(Symbols& symbols) {
@@ -86,7 +96,9 @@ class Memory {
   Region<D>& add(std::string name, uint64_t base, size_t bytes, bool is_writable,
                  int64_t slope = 0);
   Region<D>* find(std::string_view name);
+  const Region<D>* find(std::string_view name) const;
   std::vector<Region<D>>& regions() { return regions_; }
+  const std::vector<Region<D>>& regions() const { return regions_; }
   /// Has all memory of this process at its own addresses instead of regions: the CPU says what
   /// may be touched. For numbers alone.
   void use_process() { is_process_ = true; }

@@ -20,6 +20,14 @@ std::vector<std::filesystem::path> listings_of_convolutions() {
   return some;
 }
 
+/// Whether loops are proved for every count: those of packers, and dense ones without tile
+/// registers.
+bool has_every_count(const KernelSpec& spec) {
+  if (const auto* tile = std::get_if<jit::DenseTile>(&spec)) return !tile->has_tiles();
+  return std::holds_alternative<jit::PackInput>(spec) ||
+         std::holds_alternative<jit::PackWeights>(spec);
+}
+
 class ConvProof : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(ConvProof, StoresWhatItsCallsAskFor) {
@@ -31,6 +39,7 @@ TEST_P(ConvProof, StoresWhatItsCallsAskFor) {
              GetParam().stem().string(), proof->calls, proof->iterations, proof->elements,
              proof->queries, proof->undecided);
   EXPECT_GT(proof->elements, 0u);
+  EXPECT_EQ(proof->iterations > 0, has_every_count(*made->kernel.spec));
   EXPECT_EQ(proof->undecided, 0u);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace castor::prove {
 
@@ -20,7 +21,10 @@ Error differs(std::string_view what) {
   return {ErrorCode::internal, fmt::format("at the loop's begin, {} is not what it must be", what)};
 }
 
-Region<Symbols>& stack_of(SymbolMachine& machine) { return *machine.memory().find("the stack"); }
+constexpr auto stack_name = "the stack";
+const Region<Symbols>& stack_of(const SymbolMachine& machine) {
+  return *machine.memory().find(stack_name);
+}
 
 /// The term in a slot; none where some byte is not known.
 std::optional<Term> slot_of(const Region<Symbols>& stack, size_t slot) {
@@ -48,10 +52,10 @@ bool is_same_mask(const machine::Mask<Symbols>& a, const machine::Mask<Symbols>&
   return true;
 }
 
-std::optional<size_t> index_of(std::span<const uint64_t> values, uint64_t value) {
-  const auto found = std::ranges::find(values, value);
-  if (found == values.end()) return std::nullopt;
-  return static_cast<size_t>(found - values.begin());
+std::optional<size_t> index_of(std::span<const Word> variables, uint64_t value) {
+  const auto found = std::ranges::find(variables, value, &Word::value);
+  if (found == variables.end()) return std::nullopt;
+  return static_cast<size_t>(found - variables.begin());
 }
 
 }  // namespace
@@ -73,25 +77,31 @@ Error in_iteration(const Error& error) {
   return {ErrorCode::internal, fmt::format("in any iteration, {}", error.message)};
 }
 
-AnyArrival::AnyArrival(SymbolMachine earlier, SymbolMachine later, std::span<const uint64_t> values)
+AnyArrival::AnyArrival(const SymbolMachine& earlier, SymbolMachine later,
+                       std::span<const Word> variables)
     : later_(std::move(later)) {
   later_.forget_flags();
-  find_registers(earlier, values);
-  find_on_stack(earlier, values);
+  find_registers(earlier, variables);
+  find_vectors(earlier);
+  find_on_stack(earlier, variables);
 }
 
-void AnyArrival::find_registers(SymbolMachine& earlier, std::span<const uint64_t> values) {
+void AnyArrival::find_registers(const SymbolMachine& earlier, std::span<const Word> variables) {
   Terms& terms = later_.domain().terms();
   for (int id = 0; id < std::ssize(variable_in_register_); ++id) {
     const auto index = static_cast<size_t>(id);
     const Scalar& before = earlier.register_at(id);
     const Scalar& now = later_.register_at(id);
-    if (now.is_constant()) variable_in_register_[index] = index_of(values, now.word.value);
+    if (now.is_constant()) variable_in_register_[index] = index_of(variables, now.word.value);
     stays_in_register_[index] = !variable_in_register_[index] && before.is_constant() &&
                                 now.is_constant() && before.word == now.word;
     const bool is_unknown = !variable_in_register_[index] && !stays_in_register_[index];
     if (is_unknown) later_.set_register(id, Scalar::of(terms.input("unknown", 64)));
   }
+}
+
+void AnyArrival::find_vectors(const SymbolMachine& earlier) {
+  Terms& terms = later_.domain().terms();
   for (int id = 0; id < std::ssize(stays_in_vector_); ++id) {
     Vector vector = later_.vector(id);
     std::vector<bool>& stays = stays_in_vector_[static_cast<size_t>(id)];
@@ -112,13 +122,13 @@ void AnyArrival::find_registers(SymbolMachine& earlier, std::span<const uint64_t
   }
 }
 
-void AnyArrival::find_on_stack(SymbolMachine& earlier, std::span<const uint64_t> values) {
-  Region<Symbols>& stack = stack_of(later_);
+void AnyArrival::find_on_stack(const SymbolMachine& earlier, std::span<const Word> variables) {
+  Region<Symbols>& stack = *later_.memory().find(stack_name);
   const size_t slots = stack.size() / slot_bytes;
   for (size_t slot = 0; slot < slots; ++slot) {
     const auto term = slot_of(stack, slot);
     const auto value = term ? Symbols::value_of(*term) : std::nullopt;
-    variable_in_slot_.push_back(value ? index_of(values, *value) : std::nullopt);
+    variable_in_slot_.push_back(value ? index_of(variables, *value) : std::nullopt);
     if (!variable_in_slot_.back()) continue;
     std::fill_n(stack.is_known.begin() + static_cast<int64_t>(slot * slot_bytes), slot_bytes,
                 false);
@@ -149,24 +159,31 @@ SymbolMachine AnyArrival::at(std::span<const Word> variables, std::span<const Wo
   return machine;
 }
 
-SymbolMachine AnyArrival::alone_at(std::span<const Word> variables, std::span<const Word> counts,
-                                   std::initializer_list<std::string_view> kept) const {
+SymbolMachine AnyArrival::alone_at(std::span<const Word> variables,
+                                   std::span<const Word> counts) const {
+  constexpr std::array<std::string_view, 3> kept = {stack_name, "the pool of constants",
+                                                    "the arguments"};
   SymbolMachine machine = at(variables, counts);
   std::erase_if(machine.memory().regions(), [&](const Region<Symbols>& region) {
-    const std::initializer_list<std::string_view> always = {"the stack", "the pool of constants",
-                                                            "the arguments"};
-    return std::ranges::find(always, region.name) == always.end() &&
-           std::ranges::find(kept, region.name) == kept.end();
+    return std::ranges::find(kept, region.name) == kept.end();
   });
   return machine;
 }
 
-Status AnyArrival::check(SymbolMachine& machine, std::span<const Word> variables) const {
+Status AnyArrival::check(const SymbolMachine& machine, std::span<const Word> variables) const {
   if (!machine.is_at_same_point(later_)) return differs("the position, or MXCSR,");
   return check_state(machine, variables);
 }
 
-Status AnyArrival::check_state(SymbolMachine& machine, std::span<const Word> variables) const {
+Status AnyArrival::check_state(const SymbolMachine& machine,
+                               std::span<const Word> variables) const {
+  if (Status status = check_registers(machine, variables); !status) return status;
+  if (Status status = check_vectors(machine); !status) return status;
+  return check_stack(machine, variables);
+}
+
+Status AnyArrival::check_registers(const SymbolMachine& machine,
+                                   std::span<const Word> variables) const {
   for (size_t id = 0; id < variable_in_register_.size(); ++id) {
     const auto& variable = variable_in_register_[id];
     if (!variable && !stays_in_register_[id]) continue;
@@ -176,6 +193,10 @@ Status AnyArrival::check_state(SymbolMachine& machine, std::span<const Word> var
     if (found.is_number() && found.word == expected) continue;
     return differs(fmt::format("general register {}", id));
   }
+  return {};
+}
+
+Status AnyArrival::check_vectors(const SymbolMachine& machine) const {
   for (size_t id = 0; id < stays_in_vector_.size(); ++id) {
     const auto number = static_cast<int>(id);
     for (size_t part = 0; part < stays_in_vector_[id].size(); ++part) {
@@ -190,10 +211,11 @@ Status AnyArrival::check_state(SymbolMachine& machine, std::span<const Word> var
     if (!stays_in_mask_[id] || is_same_mask(machine.mask(number), later_.mask(number))) continue;
     return differs(fmt::format("opmask {}", id));
   }
-  return check_stack(machine, variables);
+  return {};
 }
 
-Status AnyArrival::check_stack(SymbolMachine& machine, std::span<const Word> variables) const {
+Status AnyArrival::check_stack(const SymbolMachine& machine,
+                               std::span<const Word> variables) const {
   for (size_t slot = 0; slot < variable_in_slot_.size(); ++slot) {
     if (!variable_in_slot_[slot]) continue;
     const Word* word =
@@ -202,7 +224,7 @@ Status AnyArrival::check_stack(SymbolMachine& machine, std::span<const Word> var
     return differs(fmt::format("slot {} of the stack", slot));
   }
   const Region<Symbols>& stack = stack_of(machine);
-  const Region<Symbols>& expected = stack_of(const_cast<SymbolMachine&>(later_));
+  const Region<Symbols>& expected = stack_of(later_);
   for (size_t at = 0; at < stays_on_stack_.size(); ++at) {
     if (!stays_on_stack_[at] || is_same_byte(stack, expected, at)) continue;
     return differs(fmt::format("byte {} of the stack", at));

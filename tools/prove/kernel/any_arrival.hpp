@@ -4,7 +4,6 @@
 // at the innermost loop's begin is compared with a model of the loops.
 #pragma once
 
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <vector>
@@ -40,23 +39,24 @@ class AnyArrival {
  public:
   /// What holds a variable's value at `later`, an arrival at which values differ from each other,
   /// is the variable. All else that differs from the earlier arrival is unknown from here on.
-  AnyArrival(SymbolMachine earlier, SymbolMachine later, std::span<const uint64_t> values);
+  AnyArrival(const SymbolMachine& earlier, SymbolMachine later, std::span<const Word> variables);
 
   /// A machine there, with these variables; `counts` are those that are counts down or up to 0.
   SymbolMachine at(std::span<const Word> variables, std::span<const Word> counts) const;
-  /// The same without the memory of the call but for the stack, constants, arguments, and the
-  /// regions of these names.
-  SymbolMachine alone_at(std::span<const Word> variables, std::span<const Word> counts,
-                         std::initializer_list<std::string_view> kept = {}) const;
+  /// The same without the memory of the call but for the stack, constants and arguments.
+  SymbolMachine alone_at(std::span<const Word> variables, std::span<const Word> counts) const;
   /// Fails (internal), naming what is not in that state, or where the machine is elsewhere.
-  Status check(SymbolMachine& machine, std::span<const Word> variables) const;
+  Status check(const SymbolMachine& machine, std::span<const Word> variables) const;
   /// The same at another instruction.
-  Status check_state(SymbolMachine& machine, std::span<const Word> variables) const;
+  Status check_state(const SymbolMachine& machine, std::span<const Word> variables) const;
 
  private:
-  void find_registers(SymbolMachine& earlier, std::span<const uint64_t> values);
-  void find_on_stack(SymbolMachine& earlier, std::span<const uint64_t> values);
-  Status check_stack(SymbolMachine& machine, std::span<const Word> variables) const;
+  void find_registers(const SymbolMachine& earlier, std::span<const Word> variables);
+  void find_vectors(const SymbolMachine& earlier);
+  void find_on_stack(const SymbolMachine& earlier, std::span<const Word> variables);
+  Status check_registers(const SymbolMachine& machine, std::span<const Word> variables) const;
+  Status check_vectors(const SymbolMachine& machine) const;
+  Status check_stack(const SymbolMachine& machine, std::span<const Word> variables) const;
 
   SymbolMachine later_;
   /// By general register and by slot of the stack: the variable that it holds.

@@ -45,10 +45,10 @@ KLoopNumbers DenseCall::loop_numbers(int tile, int64_t group, int k_steps_done,
   return numbers;
 }
 
-uint64_t DenseCall::address_of_tile(int tile) const {
+Word DenseCall::address_of_tile(int tile) const {
   const auto first = is_along_pixels() ? std::bit_cast<uint64_t>(arguments_.stores)
                                        : std::bit_cast<uint64_t>(arguments_.places);
-  return first + static_cast<uint64_t>(tile) * bytes_of_tile(tile).size();
+  return {first + static_cast<uint64_t>(tile) * bytes_of_tile(tile).size(), 0};
 }
 
 std::span<const std::byte> DenseCall::bytes_of_tile(int tile) const {

@@ -47,10 +47,10 @@ class DenseCall {
   /// of its k steps; `k_steps` are those of the call, peeled ones included.
   KLoopNumbers loop_numbers(int tile, int64_t group, int k_steps_done, const Word& k_steps) const;
 
-  /// Where the code finds what it needs to know of a register tile, and that.
-  uint64_t address_of_tile(int tile) const;
+  /// The address of a register tile's entry in the call's table, and the entry's bytes.
+  Word address_of_tile(int tile) const;
   std::span<const std::byte> bytes_of_tile(int tile) const;
-  /// From here on, results of that tile alone are compared.
+  /// `compare` leaves out results of other tiles from now on.
   void look_at_tile(int tile);
 
   /// From here on, after the loop over the k steps of the only tile, the accumulators may hold

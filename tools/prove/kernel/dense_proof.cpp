@@ -31,7 +31,7 @@ std::vector<DenseCounts> counts_of(const DenseTile& tile) {
   return counts;
 }
 
-/// Where the loop over register tiles begins: no other loop begins before it.
+/// The begin of the loop over register tiles, which is around all others.
 Result<uint32_t> begin_of_tiles(const jit::MachineCode& code) {
   const auto program = jit::decode(code);
   if (!program) return program.error();
@@ -68,12 +68,6 @@ class DenseLoops {
       kernel_call->begin(dense.arguments());
     }
     SymbolMachine& machine() { return kernel_call->machine(); }
-    /// Sets an argument to a number that may be any.
-    void set_argument(SymbolMachine& started, size_t at, const Word& word) {
-      auto& region = *started.memory().find("the arguments");
-      std::fill_n(region.is_known.begin() + static_cast<int64_t>(at), sizeof(uint64_t), false);
-      started.memory().store_word({region.base + at, 0}, word);
-    }
 
     Terms terms;
     Symbols symbols{terms};
@@ -98,19 +92,15 @@ class DenseLoops {
     const Word all = number(peeled_ + k_steps);
     KLoop loop(kernel_, earlier, later, call.dense.loop_numbers(1, groups - 1, 2, all),
                call.dense.arguments().input_step);
-    Status status = loop.check(earlier, call.dense.loop_numbers(0, 0, 0, all));
-    if (!status) return status;
     for (const int odd : {0, 1}) {
       if (odd == 1 && peeled_ > 0) continue;
       const Word count = 2 * words_.any(2) + number(peeled_ + odd);
       SymbolMachine machine = started;
-      call.set_argument(machine, offsetof(jit::DenseArguments, k_step_count), count);
+      set_argument(machine, offsetof(jit::DenseArguments, k_step_count), count);
       const KLoopNumbers numbers = call.dense.loop_numbers(0, 0, odd, count);
       machine.grow_independently({numbers.offset.slope});
-      status = run_to(machine, begin);
-      if (!status) return in_iteration(status.error());
-      status = loop.check(machine, numbers);
-      if (!status) return status;
+      if (Status status = run_to(machine, begin); !status) return in_iteration(status.error());
+      if (Status status = loop.check(machine, numbers); !status) return status;
     }
     return loop.prove_iterations(prover_.proof());
   }
@@ -127,14 +117,11 @@ class DenseLoops {
     SymbolMachine later = earlier;
     if (Status status = run_to(later, end, 2 * groups - 1); !status) return status;
     const KLoopNumbers numbers = call.dense.loop_numbers(1, groups - 1, 2, number(peeled_ + 2));
-    std::vector<Word> variables = {number(static_cast<int64_t>(call.dense.address_of_tile(1))),
-                                   number(tiles - 1), numbers.source, numbers.weights,
-                                   numbers.k_steps_end};
+    std::vector<Word> variables = {call.dense.address_of_tile(1), number(tiles - 1), numbers.source,
+                                   numbers.weights, numbers.k_steps_end};
     if (numbers.input != Word{}) variables.push_back(numbers.input);
     if (kernel_.spec.loops_k_groups) variables.push_back(number(1));  // the last group
-    std::vector<uint64_t> values;
-    for (const Word& variable : variables) values.push_back(variable.value);
-    const AnyArrival arrival(earlier, later, values);
+    const AnyArrival arrival(earlier, later, variables);
     call.kernel_call->go_on_from(arrival.at(variables, {}));
     call.dense.forget_sums({kernel_.spec, kernel_.target}, call.machine());
     call.dense.look_at_tile(1);
@@ -156,16 +143,16 @@ class DenseLoops {
     SymbolMachine later = earlier;
     if (Status status = run_to(later, begin_of_tiles_); !status) return status;
     const AnyArrival arrival(earlier, later,
-                             std::array{call.dense.address_of_tile(1), uint64_t{tiles - 1}});
+                             std::array{call.dense.address_of_tile(1), number(tiles - 1)});
     SymbolMachine machine = started;
     const Word count = words_.any(1);
-    call.set_argument(machine, offsetof(jit::DenseArguments, tiles), count);
+    set_argument(machine, offsetof(jit::DenseArguments, tiles), count);
     machine.grow_independently({count.slope});
     if (Status status = run_to(machine, begin_of_tiles_); !status) {
       return in_iteration(status.error());
     }
-    const Word first = number(static_cast<int64_t>(call.dense.address_of_tile(0)));
-    if (Status status = arrival.check(machine, std::array{first, count}); !status) return status;
+    const std::array first = {call.dense.address_of_tile(0), count};
+    if (Status status = arrival.check(machine, first); !status) return status;
     call.dense.look_at_tile(1);
     for (const bool is_last : {false, true}) {
       if (Status status = prove_tile(call, arrival, is_last); !status) return status;
@@ -179,7 +166,7 @@ class DenseLoops {
     const Word left = is_last ? Word{1, 0} : words_.any(2);
     call.kernel_call->go_on_from(arrival.at(std::array{at, left}, std::array{left}));
     SymbolMachine& machine = call.machine();
-    fill(machine, add_region(machine, "the tile", at, bytes.size()), bytes);
+    fill(machine.domain(), add_region(machine, "the tile", at, bytes.size()), bytes);
     if (Status status = run_to(machine, begin_of_tiles_); !status) {
       return in_iteration(status.error());
     }

@@ -10,11 +10,9 @@
 
 namespace castor::prove {
 
-namespace {
+using namespace packed_layout;
 
-constexpr int lanes = packed_lanes;
-constexpr int elements = packed_elements;
-constexpr int vector_bytes = packed_vector_bytes;
+namespace {
 
 class InputLoops : public LoopModel {
  public:
@@ -40,7 +38,8 @@ class InputLoops : public LoopModel {
     const jit::PackedVector whole = {.bytes = jit::first_bits(loaded_bytes()),
                                      .lanes = jit::first_bits(lanes)};
     const std::vector<jit::PackedVector> table(all[vector_count].value, whole);
-    fill(machine, add_region(machine, "all vectors", all[vectors], table.size() * sizeof whole),
+    fill(machine.domain(),
+         add_region(machine, "all vectors", all[vectors], table.size() * sizeof whole),
          std::as_bytes(std::span(table)));
     add_filter_rows(machine, {});
   }
@@ -52,10 +51,8 @@ class InputLoops : public LoopModel {
     const int present = loaded_bytes() - here.first - here.last;
     const jit::PackedVector entry = {.bytes = jit::first_bits(present) << here.first,
                                      .lanes = jit::first_bits(here.stored)};
-    fill(machine, add_region(machine, "the vector", variables[vector], sizeof entry),
+    fill(machine.domain(), add_region(machine, "the vector", variables[vector], sizeof entry),
          std::as_bytes(std::span(&entry, 1)));
-    std::erase_if(machine.memory().regions(),
-                  [](const auto& region) { return region.name == filter_rows_name; });
     add_filter_rows(machine, here);
     x_.clear();
     for (int i = 0; i < input_rows(); ++i) {
@@ -220,8 +217,8 @@ class InputLoops : public LoopModel {
     for (size_t i = 0; i < static_cast<size_t>(spec_.filter_rows); ++i) {
       offsets.push_back((way.padding_rows >> i & 1) != 0 ? 0 : (i + 1) * filter_row_step);
     }
-    fill(machine,
-         add_region(machine, filter_rows_name, {filter_rows_address, 0}, 8 * offsets.size()),
+    fill(machine.domain(),
+         add_region(machine, "the filter's rows", {filter_rows_address, 0}, 8 * offsets.size()),
          std::as_bytes(std::span(offsets)));
   }
 
@@ -246,7 +243,6 @@ class InputLoops : public LoopModel {
   }
 
   static constexpr uint32_t padding = 0x2525'2525;
-  static constexpr auto filter_rows_name = "the filter's rows";
   static constexpr uint64_t filter_rows_address = 0x3000'0000;
   static constexpr size_t filter_row_step = 0x1'0000;
 
@@ -259,7 +255,7 @@ class InputLoops : public LoopModel {
 }  // namespace
 
 Status prove_every_count(const KernelSubject<jit::PackInput>& kernel, ConvProof& proof) {
-  for (const uint32_t flips : {uint32_t{0}, packed_sign_flips}) {
+  for (const uint32_t flips : {uint32_t{0}, sign_flips}) {
     InputLoops model(kernel.spec, flips);
     if (Status status = prove_loops(kernel.code, model, proof); !status) return status;
   }

@@ -62,11 +62,6 @@ std::vector<Word> variables_of(const KLoopNumbers& numbers) {
   variables[offset] = numbers.offset;
   return variables;
 }
-std::vector<uint64_t> values_of(const KLoopNumbers& numbers) {
-  std::vector<uint64_t> values;
-  for (const Word& variable : variables_of(numbers)) values.push_back(variable.value);
-  return values;
-}
 
 /// The memory of one iteration, and what it should do.
 class KStepsCall {
@@ -77,7 +72,7 @@ class KStepsCall {
   /// Exactly what one iteration may touch.
   void lay_out(SymbolMachine& machine, std::span<const Word> variables) {
     const std::array<int32_t, k_steps_at_once> offsets = {1 << 20, -(3 << 20)};
-    fill(machine,
+    fill(machine.domain(),
          add_region(machine, "the offsets", variables[offsets_end] + variables[offset],
                     sizeof offsets),
          std::as_bytes(std::span(offsets)));
@@ -91,6 +86,7 @@ class KStepsCall {
     sums_.make_inputs(machine);
   }
 
+  /// Whether sums and packed input are what the iteration should make of those before.
   Status compare(const SymbolMachine& before, SymbolMachine& machine) const {
     if (Status status = compare_packed(machine); !status) return status;
     return compare_sums(before, machine);
@@ -104,6 +100,7 @@ class KStepsCall {
   int element_bytes() const { return jit::bytes_of_channel(tile_.engine); }
   int elements() const { return jit::channels_of_k_group(tile_.engine); }
   int row_bytes() const { return 4 * sums_.vectors() * sums_.lanes(); }
+
   void add_pixels(SymbolMachine& machine, const Word& at, int k) {
     if (is_along_pixels()) {
       pixels_.push_back(add_elements(machine, fmt::format("x{}", k), at, row_bytes()));
@@ -216,13 +213,13 @@ class KStepsCall {
 
 }  // namespace
 
-KLoop::KLoop(const KernelSubject<DenseTile>& kernel, SymbolMachine earlier, SymbolMachine later,
-             const KLoopNumbers& numbers, int64_t input_step)
+KLoop::KLoop(const KernelSubject<DenseTile>& kernel, const SymbolMachine& earlier,
+             SymbolMachine later, const KLoopNumbers& numbers, int64_t input_step)
     : kernel_(kernel),
       input_step_(input_step),
-      arrival_(std::move(earlier), std::move(later), values_of(numbers)) {}
+      arrival_(earlier, std::move(later), variables_of(numbers)) {}
 
-Status KLoop::check(SymbolMachine& machine, const KLoopNumbers& numbers) const {
+Status KLoop::check(const SymbolMachine& machine, const KLoopNumbers& numbers) const {
   return arrival_.check(machine, variables_of(numbers));
 }
 

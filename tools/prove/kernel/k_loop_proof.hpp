@@ -42,11 +42,11 @@ struct KLoopNumbers {
 class KLoop {
  public:
   /// `earlier` and `later` are there, in different iterations of different tiles.
-  KLoop(const KernelSubject<jit::DenseTile>& kernel, SymbolMachine earlier, SymbolMachine later,
-        const KLoopNumbers& numbers, int64_t input_step);
+  KLoop(const KernelSubject<jit::DenseTile>& kernel, const SymbolMachine& earlier,
+        SymbolMachine later, const KLoopNumbers& numbers, int64_t input_step);
 
   /// Whether a machine is there with these numbers: where a tile begins.
-  Status check(SymbolMachine& machine, const KLoopNumbers& numbers) const;
+  Status check(const SymbolMachine& machine, const KLoopNumbers& numbers) const;
   /// Proves that an iteration adds two k steps' products to the accumulators, and touches nothing
   /// else. Fails (internal), naming what is wrong.
   Status prove_iterations(ConvProof& proof);

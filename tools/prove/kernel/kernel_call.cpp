@@ -13,6 +13,14 @@ constexpr int address_bits = 36;  ///< regions are so far apart that none is met
 
 }  // namespace
 
+void set_elements(machine::Region<Symbols>& region, std::span<const Term> elements) {
+  const size_t bytes = elements.empty() ? 0 : region.size() / elements.size();
+  for (size_t i = 0; i < elements.size(); ++i) {
+    Symbols::split(elements[i], region.bytes.data() + i * bytes);
+  }
+  region.is_known.assign(region.size(), true);
+}
+
 Result<KernelCall> KernelCall::create(const jit::MachineCode& code, Symbols& symbols) {
   auto machine = Machine::create(symbols, code);
   if (!machine) return machine.error();
@@ -41,19 +49,13 @@ CallOperand KernelCall::add_elements(std::string name, std::vector<Term> element
   const size_t bytes = static_cast<size_t>(bits) / 8;
   machine::Region<Symbols>& region =
       add_region(std::move(name), static_cast<int64_t>(elements.size() * bytes), is_writable);
-  region.is_known.assign(region.size(), true);
-  for (size_t i = 0; i < elements.size(); ++i) {
-    Symbols::split(elements[i], region.bytes.data() + i * bytes);
-  }
+  set_elements(region, elements);
   return {.address = region.base, .elements = std::move(elements)};
 }
 
 uint64_t KernelCall::add_bytes(std::string name, std::span<const std::byte> bytes) {
   machine::Region<Symbols>& region = add_region(std::move(name), std::ssize(bytes), false);
-  region.is_known.assign(region.size(), true);
-  for (size_t i = 0; i < region.size(); ++i) {
-    region.bytes[i] = machine_.domain().byte(static_cast<uint8_t>(bytes[i]));
-  }
+  machine::fill(machine_.domain(), region, bytes);
   return region.base;
 }
 
@@ -89,7 +91,7 @@ void KernelCall::allow(uint64_t address, int64_t bytes) {
 }
 
 Status KernelCall::check_nothing_else() const {
-  const auto& regions = const_cast<Machine&>(machine_).memory().regions();
+  const auto& regions = machine_.memory().regions();
   for (size_t index = 0; index < expected_.size(); ++index) {
     const machine::Region<Symbols>& region = regions[first_region_ + index];
     for (size_t i = 0; i < region.size(); ++i) {

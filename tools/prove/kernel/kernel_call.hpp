@@ -30,6 +30,9 @@ T* pointer_to(uint64_t address) {
   return std::bit_cast<T*>(address);
 }
 
+/// Gives a region its bytes: elements of one width.
+void set_elements(machine::Region<Symbols>& region, std::span<const Term> elements);
+
 class KernelCall {
  public:
   using Machine = machine::Machine<Symbols>;

@@ -4,17 +4,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tools/prove/kernel/any_arrival.hpp"
+#include "tools/prove/kernel/kernel_call.hpp"
 
 namespace castor::prove {
 
 using machine::Region;
-using machine::Symbols;
 
 inline Word operator*(int64_t factor, const Word& word) {
   return {static_cast<uint64_t>(factor) * word.value, factor * word.slope};
@@ -26,12 +27,11 @@ inline Region<Symbols>& add_region(SymbolMachine& machine, std::string name, con
   return machine.memory().add(std::move(name), at.value, bytes, is_writable, at.slope);
 }
 
-inline void fill(SymbolMachine& machine, Region<Symbols>& region,
-                 std::span<const std::byte> bytes) {
-  region.is_known.assign(region.size(), true);
-  for (size_t i = 0; i < region.size(); ++i) {
-    region.bytes[i] = machine.domain().byte(static_cast<uint8_t>(bytes[i]));
-  }
+/// Sets an argument of 8 bytes, of which no part is known, to a number that may be any.
+inline void set_argument(SymbolMachine& machine, size_t offset, const Word& word) {
+  Region<Symbols>& region = *machine.memory().find("the arguments");
+  std::fill_n(region.is_known.begin() + static_cast<int64_t>(offset), sizeof word.value, false);
+  machine.memory().store_word({region.base + offset, 0}, word);
 }
 
 template <class T>
@@ -43,14 +43,12 @@ std::vector<std::byte> bytes_of(const T& value) {
 /// Elements that are inputs of the terms.
 inline std::vector<Term> add_inputs(SymbolMachine& machine, const std::string& name, const Word& at,
                                     int count, int bits = 8) {
-  const size_t bytes = static_cast<size_t>(bits) / 8;
   std::vector<Term> inputs;
-  Region<Symbols>& region = add_region(machine, name, at, static_cast<size_t>(count) * bytes);
-  region.is_known.assign(region.size(), true);
-  for (size_t i = 0; i < region.size(); i += bytes) {
-    inputs.push_back(machine.domain().terms().input(fmt::format("{}+{}", name, i), bits));
-    Symbols::split(inputs.back(), &region.bytes[i]);
+  for (int i = 0; i < count; ++i) {
+    inputs.push_back(machine.domain().terms().input(fmt::format("{}[{}]", name, i), bits));
   }
+  const int64_t bytes = int64_t{count} * bits / 8;
+  set_elements(add_region(machine, name, at, static_cast<size_t>(bytes)), inputs);
   return inputs;
 }
 

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "tools/prove/kernel/loop_memory.hpp"
+
 namespace castor::prove {
 
 namespace {
 
 /// Whether no iteration follows, given how many are left.
-bool is_last(const Word& left) { return left == Word{1, 0}; }
+bool none_follows(const Word& left) { return left == Word{1, 0}; }
 
 }  // namespace
 
@@ -22,7 +24,7 @@ LoopModel::Variables LoopModel::first(Variables variables) const {
 std::optional<LoopModel::Variables> LoopModel::next(Variables variables) const {
   for (size_t loop = loops_.size(); loop-- > 0;) {
     Word& left = variables[loops_[loop].left];
-    if (is_last(left)) continue;
+    if (none_follows(left)) continue;
     --left.value;
     advance(loop, variables);
     begin_from(loop + 1, variables);
@@ -78,25 +80,17 @@ LoopModel::Variables LoopModel::any_iteration(AnyWords& words,
 
 void LoopModel::lay_out_arguments(SymbolMachine& machine, const Variables& variables) const {
   auto& region = machine.memory().add("the arguments", arguments_address, bytes_.size(), false);
-  region.is_known.assign(region.size(), true);
-  for (size_t i = 0; i < region.size(); ++i) {
-    region.bytes[i] = machine.domain().byte(static_cast<uint8_t>(bytes_[i]));
-  }
+  fill(machine.domain(), region, bytes_);
   set_arguments(machine, variables);
 }
 
 void LoopModel::set_arguments(SymbolMachine& machine, const Variables& variables) const {
-  auto& region = *machine.memory().find("the arguments");
   for (const Argument& argument : arguments_) {
-    // Parts of a number are unknown.
-    std::fill_n(region.is_known.begin() + static_cast<int64_t>(argument.offset), sizeof(uint64_t),
-                false);
-    machine.memory().store_word({arguments_address + argument.offset, 0},
-                                variables[argument.variable]);
+    set_argument(machine, argument.offset, variables[argument.variable]);
   }
 }
 
-std::vector<Word> LoopModel::counts_left(const Variables& variables) const {
+std::vector<Word> LoopModel::counts_of(const Variables& variables) const {
   std::vector<Word> counts;
   for (const Loop& loop : loops_) {
     counts.push_back(variables[loop.left]);
@@ -122,10 +116,10 @@ class LoopProver {
     if (!arrival) return arrival.error();
     if (Status status = prove_entry(*started, *arrival); !status) return status;
     const size_t cases = size_t{1} << model_.loops();
-    for (size_t each = 0; each < cases; ++each) {
+    for (size_t lasts = 0; lasts < cases; ++lasts) {
       std::vector<bool> is_last;
       for (size_t loop = 0; loop < model_.loops(); ++loop) {
-        is_last.push_back((each >> loop & 1) != 0);
+        is_last.push_back((lasts >> loop & 1) != 0);
       }
       for (int way = 0; way < model_.ways(); ++way) {
         if (Status status = prove_iteration(*arrival, is_last, way); !status) return status;
@@ -135,7 +129,8 @@ class LoopProver {
   }
 
  private:
-  /// From the entry, where registers that code leaves alone are the same in all runs.
+  /// Runs a call of numbers from the entry. All runs begin with that state, so that registers which
+  /// the code does not use are the same in them.
   Result<AnyArrival> any_arrival(SymbolMachine machine) {
     model_.lay_out_arguments(machine, model_.numbers());
     model_.lay_out_operands(machine);
@@ -145,9 +140,7 @@ class LoopProver {
     int64_t arrivals = 0;
     for (; !model_.is_inside(variables); ++arrivals) variables = *model_.next(variables);
     if (Status status = run_to(machine, begin_, arrivals); !status) return status.error();
-    std::vector<uint64_t> values;
-    for (const Word& variable : variables) values.push_back(variable.value);
-    return AnyArrival(earlier, std::move(machine), values);
+    return AnyArrival(earlier, std::move(machine), variables);
   }
 
   Status prove_entry(SymbolMachine machine, const AnyArrival& arrival) {
@@ -162,8 +155,7 @@ class LoopProver {
 
   Status prove_iteration(const AnyArrival& arrival, const std::vector<bool>& is_last, int way) {
     const LoopModel::Variables variables = model_.any_iteration(words_, is_last);
-    SymbolMachine machine =
-        arrival.alone_at(variables, model_.counts_left(variables), {"the filter's rows"});
+    SymbolMachine machine = arrival.alone_at(variables, model_.counts_of(variables));
     model_.set_arguments(machine, variables);
     model_.lay_out_iteration(machine, variables, way);
     if (Status status = run_to(machine, begin_); !status) return in_iteration(status.error());

@@ -33,7 +33,8 @@ class LoopModel {
   /// Any iteration of any call: of each loop, outermost first, the last one, or one before.
   Variables any_iteration(AnyWords& words, const std::vector<bool>& is_last) const;
   size_t loops() const { return loops_.size(); }
-  std::vector<Word> counts_left(const Variables& variables) const;
+  /// The variables that count iterations.
+  std::vector<Word> counts_of(const Variables& variables) const;
 
   static constexpr uint64_t arguments_address = 0x2000'0000;
   /// Adds a call's arguments to the memory.

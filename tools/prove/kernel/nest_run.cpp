@@ -222,8 +222,7 @@ void NestRun::fill(size_t operand) {
 void NestRun::add_constants(std::string name, uint64_t address, std::span<const uint8_t> bytes) {
   machine::Region<Symbols>& region =
       machine_.memory().add(std::move(name), address, bytes.size(), false);
-  for (size_t i = 0; i < bytes.size(); ++i) region.bytes[i] = machine_.domain().byte(bytes[i]);
-  region.is_known.assign(bytes.size(), true);
+  machine::fill(machine_.domain(), region, std::as_bytes(bytes));
 }
 
 namespace {

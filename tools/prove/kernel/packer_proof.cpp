@@ -13,10 +13,9 @@
 
 namespace castor::prove {
 
-namespace {
+using namespace packed_layout;
 
-constexpr int lanes = packed_lanes;
-constexpr int elements = packed_elements;
+namespace {
 
 // ---- input
 
@@ -294,7 +293,7 @@ Result<ConvProof> prove_kernel(const KernelSubject<jit::PackInput>& kernel, cons
   };
   ConvProof proof;
   for (const InputCounts& counts : calls) {
-    for (const uint32_t flips : {uint32_t{0}, packed_sign_flips}) {
+    for (const uint32_t flips : {uint32_t{0}, sign_flips}) {
       if (Status status = prove_call(kernel.code, InputCall(kernel, counts, flips, proof));
           !status) {
         return status.error();
@@ -309,7 +308,7 @@ Result<ConvProof> prove_kernel(const KernelSubject<jit::PackWeights>& kernel, co
   const WeightCounts calls[] = {{}, {.units = 3, .lanes = 0x7fe}, {.units = 2, .lanes = 1}};
   ConvProof proof;
   for (const WeightCounts& counts : calls) {
-    for (const uint32_t flips : {uint32_t{0}, packed_sign_flips}) {
+    for (const uint32_t flips : {uint32_t{0}, sign_flips}) {
       if (Status status = prove_call(kernel.code, WeightCall(kernel, counts, flips, proof));
           !status) {
         return status.error();

@@ -12,11 +12,9 @@
 
 namespace castor::prove {
 
-namespace {
+using namespace packed_layout;
 
-constexpr int lanes = packed_lanes;
-constexpr int elements = packed_elements;
-constexpr int vector_bytes = packed_vector_bytes;
+namespace {
 
 class WeightLoops : public LoopModel {
  public:
@@ -194,7 +192,7 @@ class WeightLoops : public LoopModel {
 
 Status prove_every_count(const KernelSubject<jit::PackWeights>& kernel, ConvProof& proof) {
   for (const uint32_t stored : {0xffffu, 0x7feu, 1u}) {
-    for (const uint32_t flips : {uint32_t{0}, packed_sign_flips}) {
+    for (const uint32_t flips : {uint32_t{0}, sign_flips}) {
       WeightLoops model(kernel.spec, stored, flips);
       if (Status status = prove_loops(kernel.code, model, proof); !status) return status;
     }
