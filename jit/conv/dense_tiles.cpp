@@ -9,6 +9,7 @@ namespace castor::jit {
 DenseTile kernel_tile(DenseTile tile, bool has_epilogue) {
   tile.prefetches_output = tile.prefetches_output && !has_epilogue;
   tile.has_idle_products = tile.has_idle_products && !has_epilogue;
+  tile.transposes_registers = tile.transposes_registers && !has_epilogue;
   if (tile.has_tiles()) {
     tile.pixel_step = DenseTile{}.pixel_step;
     tile.row_step = DenseTile{}.row_step;

@@ -49,13 +49,14 @@ constexpr int bytes_of_channel(ProductEngine engine) { return multiplies_bytes(e
 /// pixel, times zero points, one for each output channel.
 enum class WindowSums : uint8_t {
   none,
-  dwords,  ///< both as they are
-  words,   ///< both as pairs of words, which one vpdpwssd multiplies: sums below 2^22, with VNNI
-  own,     ///< both as they are; the kernel adds up the pixels that it takes from the input
+  dwords,    ///< both as they are
+  words,     ///< both as pairs of words, which one vpdpwssd multiplies: sums below 2^22, with VNNI
+  own,       ///< both as they are; the kernel adds up the pixels that it takes from the input
+  products,  ///< sums times the zero point that all output channels have
 };
 /// Words of the values of WindowSums, in order.
-constexpr std::array<std::string_view, 4> names_of(WindowSums) {
-  return {"none", "i32", "i16_pairs", "own"};
+constexpr std::array<std::string_view, 5> names_of(WindowSums) {
+  return {"none", "i32", "i16_pairs", "own", "products"};
 }
 /// Sums are below this where words hold them.
 inline constexpr int64_t end_of_word_sums = int64_t{1} << 22;

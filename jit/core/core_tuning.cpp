@@ -198,7 +198,10 @@ constexpr ConvolutionCosts zen3_costs = {
 constexpr std::array<CoreTuning, core_count> table = {{
     {.core = Core::generic, .convolution = fitted_costs},
     {.core = Core::zen4, .convolution = zen4_costs},
-    {.core = Core::zen5, .port_model = PortModel::zen5, .convolution = zen5_costs},
+    {.core = Core::zen5,
+     .port_model = PortModel::zen5,
+     .dense = {.transposes_registers = true},
+     .convolution = zen5_costs},
     {.core = Core::golden_cove, .port_model = PortModel::golden_cove, .convolution = fitted_costs},
     {.core = Core::zen3, .convolution = zen3_costs},
 }};

@@ -62,6 +62,9 @@ struct DenseTuning {
   /// Peeled k steps: as many as keep products going until a group's stores have been taken up.
   /// Golden Cove: 8 cycles instead of 40 after the last k step of two dozen accumulators.
   int max_peeled_k_steps = 4;
+  /// Transposed tiles are shuffled in registers, where a core shuffles beside two products a cycle;
+  /// else parts of their rows are loaded from memory.
+  bool transposes_registers = false;
 };
 
 /// Depthwise NCHW kernels, whose rows are straight-line code. Measure:

@@ -35,6 +35,9 @@ jit::WindowSums window_sums_of(const jit::DensePlan& plan, const ConvolutionOper
   if (!multiplies_bytes(plan.engine)) return jit::WindowSums::none;
   const bool is_shifted = takes_u8_by_i8(plan.engine) && !operands.w_is_signed;
   if (operands.w_zero_point < 0 && !is_shifted) return jit::WindowSums::none;
+  if (operands.w_zero_point < 0 || !operands.zero_points_per_channel) {
+    return jit::WindowSums::products;
+  }
   // Words hold no negative sums, which those of signed bytes are.
   if (!takes_u8_by_i8(plan.engine) && operands.x_is_signed) return jit::WindowSums::dwords;
   const int64_t max = 255 * jit::products_of_output(plan.geometry);
@@ -64,7 +67,7 @@ class DenseBinder {
   Status bind() {
     bound_.applies_epilogue = by_.epilogue != nullptr;
     bound_.window_sums = window_sums_of(plan_, bound_.operands);
-    // A kernel's own sums, beside which others may be, are no words.
+    // A kernel's own sums, beside which others may be, are as they are.
     if (sums_windows() && packed_by() == jit::PackedBy::nobody) {
       bound_.window_sums = jit::WindowSums::dwords;
     }

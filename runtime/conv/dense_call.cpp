@@ -162,10 +162,12 @@ class RowSummer {
 /// Adds up the windows of one block.
 class BlockSummer {
  public:
-  BlockSummer(const BoundDense& convolution, const PackedBlock& block)
+  /// `zero_point`: that of all weights, where there is one.
+  BlockSummer(const BoundDense& convolution, const PackedBlock& block, int32_t zero_point)
       : convolution_(convolution),
         plan_(convolution.plan),
         block_(block),
+        zero_point_(static_cast<uint32_t>(zero_point)),
         sums_(window_sums(convolution, block)) {}
 
   /// The sums of the windows of some pixel tiles, as kernels read them.
@@ -173,8 +175,14 @@ class BlockSummer {
     const PixelRange sums = convolution_.sums_code      ? sum_line(tiles)
                             : plan_.planes() != nullptr ? sum_planes(tiles)
                                                         : sum_rows();
-    if (convolution_.window_sums != jit::WindowSums::words) return;
-    std::transform(sums_ + sums.begin, sums_ + sums.end, sums_ + sums.begin, jit::words_of_sum);
+    const std::span summed(sums_ + sums.begin, sums_ + sums.end);
+    if (convolution_.window_sums == jit::WindowSums::words) {
+      std::ranges::transform(summed, summed.begin(), jit::words_of_sum);
+    } else if (convolution_.window_sums == jit::WindowSums::products) {
+      std::ranges::transform(summed, summed.begin(), [&](int32_t sum) {
+        return static_cast<int32_t>(static_cast<uint32_t>(sum) * zero_point_);
+      });
+    }
   }
 
  private:
@@ -264,6 +272,7 @@ class BlockSummer {
   const BoundDense& convolution_;
   const jit::DensePlan& plan_;
   const PackedBlock& block_;
+  const uint32_t zero_point_;  ///< modulo 2^32, as sums are
   int32_t* sums_;
 };
 
@@ -274,8 +283,9 @@ int64_t window_sum_work(const jit::DensePlan& plan) {
          jit::input_extent(plan.block.columns, plan.columns);
 }
 
-void sum_block(const BoundDense& convolution, const PackedBlock& block, const PixelTiles& tiles) {
-  BlockSummer(convolution, block).sum(tiles);
+void sum_block(const BoundDense& convolution, const PackedBlock& block, const PixelTiles& tiles,
+               int32_t zero_point) {
+  BlockSummer(convolution, block, zero_point).sum(tiles);
 }
 
 }  // namespace castor::detail

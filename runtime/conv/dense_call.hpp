@@ -37,6 +37,8 @@ class CallWeights {
 
   /// The value of x in the padding as kernels have it: its zero point.
   int32_t padding() const;
+  /// The zero point of all weights, where these have one (WindowSums::products).
+  int32_t zero_point() const { return zero_points()[0]; }
 
  private:
   int32_t* zero_points() const { return int32_at(scratch_, convolution_.parts.zero_points); }
@@ -89,8 +91,10 @@ inline int32_t* window_sums(const BoundDense& convolution, const PackedBlock& bl
 /// I32 that summing windows of rows works with (DenseScratch::summing).
 int64_t window_sum_work(const jit::DensePlan& plan);
 
-/// Computes the window sums of some pixel tiles, as kernels read them.
-void sum_block(const BoundDense& convolution, const PackedBlock& block, const PixelTiles& tiles);
+/// Computes the window sums of some pixel tiles, as kernels read them. `zero_point`: that of all
+/// weights, where these have one.
+void sum_block(const BoundDense& convolution, const PackedBlock& block, const PixelTiles& tiles,
+               int32_t zero_point);
 
 /// An address from which i32 are counted that need not begin there.
 inline int32_t* counted_back(int32_t* from, int64_t count) {

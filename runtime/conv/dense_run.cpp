@@ -298,7 +298,7 @@ class DenseRun {
     const PixelTiles summed = {packed.begin + taken_from_input, packed.end};
     if (bound_.window_sums != jit::WindowSums::none && summed.count() > 0) {
       const WorkTimer timer(call_.profile, call_.nest, Work::window_sums);
-      sum_block(bound_, block, summed);
+      sum_block(bound_, block, summed, call_.weights.zero_point());
       timer.done([&] { return WorkAmount{.bytes_read = source_bytes_of(inner)}; });
     }
     const WorkTimer timer(call_.profile, call_.nest, Work::block);

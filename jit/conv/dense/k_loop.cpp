@@ -33,7 +33,9 @@ void emit_dot_product(Assembler& code, const Target& target, ProductEngine engin
 
 void KLoopEmitter::emit_subtract_window_sums(const Xmm& sum, const Xmm& window_sums,
                                              const Xmm& zero_points, const Xmm& product) {
-  if (tile_.window_sums != WindowSums::words) {
+  if (tile_.window_sums == WindowSums::products) {
+    code_.vpsubd(sum, sum, window_sums);
+  } else if (tile_.window_sums != WindowSums::words) {
     code_.vpmulld(product, window_sums, zero_points);
     code_.vpsubd(sum, sum, product);
   } else if (target_.has_avx512()) {
@@ -68,6 +70,12 @@ void KLoopEmitter::emit_start() {
   code_.mov(reg::source, argument(offsetof(DenseArguments, source)));
   code_.add(reg::source, store(0, offsetof(TilePlace, source)));
   if (tile_.prefetches_output) emit_prefetch_of_output();
+  tile_.window_sums == WindowSums::products ? emit_compensated_values() : emit_first_values();
+  code_.mov(reg::weights, argument(offsetof(DenseArguments, weights)));
+  if (takes_input()) emit_start_of_input();
+}
+
+void KLoopEmitter::emit_first_values() {
   code_.mov(reg::scratch, argument(offsetof(DenseArguments, start)));
   for (int row = 0; row < rows_; ++row) {
     for (int vector = 0; vector < vectors_; ++vector) {
@@ -80,8 +88,26 @@ void KLoopEmitter::emit_start() {
       }
     }
   }
-  code_.mov(reg::weights, argument(offsetof(DenseArguments, weights)));
-  if (takes_input()) emit_start_of_input();
+}
+
+/// Less the products of window sums and the zero point, of which there is one for each pixel.
+void KLoopEmitter::emit_compensated_values() {
+  const auto emit_address = [&](bool of_sums) {
+    if (of_sums) return emit_window_sums_of_rows(reg::scratch);
+    code_.mov(reg::scratch, argument(offsetof(DenseArguments, start)));
+  };
+  emit_address(by_pixels());
+  for (int i = 0; i < vectors_; ++i) {
+    code_.vmovups(vector(i), code_.ptr[reg::scratch + i * vector_bytes()]);
+  }
+  emit_address(!by_pixels());
+  for (int row = 0; row < rows_; ++row) {
+    code_.vpbroadcastd(broadcast(), code_.ptr[reg::scratch + 4 * row]);
+    for (int i = 0; i < vectors_; ++i) {
+      by_pixels() ? code_.vpsubd(sum(row, i), broadcast(), vector(i))
+                  : code_.vpsubd(sum(row, i), vector(i), broadcast());
+    }
+  }
 }
 
 void KLoopEmitter::emit_prefetch_of_output() {
@@ -362,9 +388,11 @@ void KLoopEmitter::emit_window_sums_of_rows(const Reg64& to) {
   code_.add(to, argument(offsetof(DenseArguments, window_sums)));
 }
 
-/// Subtracts window sums times zero points: those along the vectors are loaded once.
+/// Subtracts window sums times zero points: those along the vectors are loaded once. Products of
+/// both are part of the first values.
 void KLoopEmitter::emit_compensation(const TileRows& rows) {
-  if (tile_.window_sums == WindowSums::none) return;
+  const bool is_done = tile_.window_sums == WindowSums::products;
+  if (is_done || tile_.window_sums == WindowSums::none) return;
   const Section compensation = code_.section(CodeSection::compensation);
   const auto emit_address = [&](bool of_sums) {
     if (!of_sums) {

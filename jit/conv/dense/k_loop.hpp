@@ -99,7 +99,7 @@ class KLoopEmitter {
   Xmm reg(int index) const { return vector_register(index, target_.vector_bits()); }
 
   void emit_window_sums_of_rows(const Reg64& to);
-  /// Emits sum -= window sums times zero points. `product` is overwritten.
+  /// Emits sum -= window sums times zero points, or products of both. `product` is overwritten.
   void emit_subtract_window_sums(const Xmm& sum, const Xmm& window_sums, const Xmm& zero_points,
                                  const Xmm& product);
 
@@ -159,6 +159,8 @@ class KLoopEmitter {
   int tile_state_at_ = 0;             ///< with tile registers: from the stack pointer
 
  private:
+  void emit_first_values();
+  void emit_compensated_values();
   void emit_start_of_input();
   void emit_prefetch_of_output();
   void emit_k_steps();

@@ -54,7 +54,9 @@ void DenseEmitter::emit_register_tiles() {
   code_.L(next_tile);
   emit_start();
   emit_loop();
-  if (!is_staged()) {
+  if (tile_.transposes_registers) {
+    emit_row_groups([&](const TileRows&) { emit_register_stores(); });
+  } else if (!is_staged()) {
     emit_stores();
   } else {
     emit_row_groups([&](const TileRows& group) { emit_staging(group); });
@@ -205,6 +207,10 @@ bool fits_tile_registers(const DenseTile& tile, const Target& target) {
          pixels * vectors + tile.pixel_registers() + vectors <= DenseTile::tile_registers;
 }
 
+bool fits_register_transposition(const DenseTile& tile, const Target& target) {
+  return tile.store == StorePolicy::transposed && tile.peeled_k_steps == 0 && target.has_avx512();
+}
+
 }  // namespace
 
 bool fits(const DenseTile& tile, const Target& target) {
@@ -212,6 +218,7 @@ bool fits(const DenseTile& tile, const Target& target) {
   if (std::min({tile.channels, tile.vectors, tile.pixel_rows, tile.columns}) < 1) return false;
   if (tile.has_tiles()) return fits_tile_registers(tile, target);
   if (tile.store == StorePolicy::transposed && tile.pixels() > lanes) return false;
+  if (tile.transposes_registers && !fits_register_transposition(tile, target)) return false;
   const bool has_engine = tile.engine == ProductEngine::i16_pairs ||
                           product_engine_of(target) == ProductEngine::u8_i8_dot;
   const bool sums_pixels = tile.window_sums == WindowSums::own;

@@ -65,15 +65,20 @@ class DenseEmitter final : KLoopEmitter {
   void emit_channel_blocks(const std::function<void(int)>& emit_block);
   void emit_transposition(const TileRows& pixels, int count, int first, int others);
   void emit_block_loads(const TileRows& pixels, int row, int first);
+  void emit_register_stores();
+  void emit_register_transposition(int vector,
+                                   const std::function<void(int, const Xmm&)>& emit_result);
+  std::vector<int> free_registers(int vector) const;
   void emit_pixel_loop(int first, const std::function<void()>& emit_body);
   void emit_staging_loop(int first, int step, int end, const std::function<void()>& emit_body);
 
   bool compresses() const { return tile_.store == StorePolicy::compressed; }
   bool transposes() const { return tile_.store == StorePolicy::transposed; }
+  bool transposes_memory() const { return transposes() && !tile_.transposes_registers; }
   /// Whether the mask of channels, the same for all tiles, stays in its opmask.
   bool keeps_stored_lanes() const { return !by_pixels() && target_.has_avx512() && !epilogue_; }
   bool is_staged() const {
-    return epilogue_ || transposes() || (tile_.has_tiles() && !stores_tiles());
+    return epilogue_ || transposes_memory() || (tile_.has_tiles() && !stores_tiles());
   }
   /// Whether tile registers are stored to the output.
   bool stores_tiles() const {

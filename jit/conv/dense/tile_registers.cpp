@@ -319,10 +319,12 @@ void DenseEmitter::emit_staged_compensation() {
   const Xmm window_sum = reg(vectors_);
   const Xmm sums = reg(vectors_ + 1);
   const Xmm product = reg(vectors_ + 2);
-  code_.mov(reg::scratch, argument(offsetof(DenseArguments, weight_zero_points)));
-  code_.mov(reg::row_output, state(TileState::result_channel));
-  for (int v = 0; v < vectors_; ++v) {
-    code_.vmovups(reg(v), code_.ptr[reg::scratch + reg::row_output * 4 + v * vector_bytes()]);
+  if (tile_.window_sums != WindowSums::products) {
+    code_.mov(reg::scratch, argument(offsetof(DenseArguments, weight_zero_points)));
+    code_.mov(reg::row_output, state(TileState::result_channel));
+    for (int v = 0; v < vectors_; ++v) {
+      code_.vmovups(reg(v), code_.ptr[reg::scratch + reg::row_output * 4 + v * vector_bytes()]);
+    }
   }
   emit_window_sums_of_rows(next_sum);
   emit_pixel_loop(0, [&] {

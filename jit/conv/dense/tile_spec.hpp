@@ -101,6 +101,9 @@ struct DenseTile {
   /// Channel-vectorised, of u8 by i8: whether x is signed and read where it is, so that it gets its
   /// sign flip operand by operand.
   bool has_sign_flip = false;
+  /// Transposed, with AVX-512 and without tile registers: whether accumulators are transposed by
+  /// shuffles in registers, not by loads of their parts from the staging buffer.
+  bool transposes_registers = false;
   // Where tile registers multiply (ProductEngine::tiles), channel-vectorised:
   /// Positions from one row of pixels to the next, where rows are one line with dead positions
   /// between them; 0: each row is a line.
@@ -173,9 +176,10 @@ struct DenseTile {
         field("prefetch", &DenseTile::prefetches_output), field("source", &DenseTile::source),
         field("reads_input_once", &DenseTile::reads_input_once),
         field("loops_k_groups", &DenseTile::loops_k_groups),
-        field("sign_flip", &DenseTile::has_sign_flip), field("row_pitch", &DenseTile::row_pitch),
-        field("step_bytes", &DenseTile::step_bytes), field("signed_x", &DenseTile::x_is_signed),
-        field("signed_w", &DenseTile::w_is_signed),
+        field("sign_flip", &DenseTile::has_sign_flip),
+        field("transposes_registers", &DenseTile::transposes_registers),
+        field("row_pitch", &DenseTile::row_pitch), field("step_bytes", &DenseTile::step_bytes),
+        field("signed_x", &DenseTile::x_is_signed), field("signed_w", &DenseTile::w_is_signed),
         field("streams_weights", &DenseTile::streams_weights),
         field("idle_products", &DenseTile::has_idle_products),
         field("channels_inside", &DenseTile::channels_inside),

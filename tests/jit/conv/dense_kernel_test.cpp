@@ -18,7 +18,7 @@ namespace {
 
 /// Ways to subtract window sums.
 std::vector<WindowSums> sums_of(const Target& target) {
-  std::vector<WindowSums> all = {WindowSums::none, WindowSums::dwords};
+  std::vector<WindowSums> all = {WindowSums::none, WindowSums::products, WindowSums::dwords};
   if (product_engine_of(target) == ProductEngine::u8_i8_dot) all.push_back(WindowSums::words);
   return all;
 }
@@ -55,11 +55,13 @@ std::vector<DenseTile> tiles_of(const Target& target) {
 /// Channel-vectorised tiles: of one row of pixels, of every size, and of several rows.
 std::vector<DenseTile> channel_tiles_of(const Target& target) {
   const int lanes = target.vector_bits() / 32;
+  const std::vector<WindowSums> sums = sums_of(target);
   std::vector<DenseTile> tiles;
   for (int channels = 1; channels <= 6 * lanes; channels += channels % lanes < 2 ? 1 : lanes / 2) {
     for (int columns = 1; columns <= target.vector_registers(); ++columns) {
       for (int rows : {1, 2, 3}) {
-        for (int options = 0; options < 16; ++options) {
+        for (int options = 0; options < 32; ++options) {
+          const size_t way = 1 + static_cast<size_t>(channels + columns) % (sums.size() - 1);
           DenseTile tile = {
               .vectorised = Vectorised::channels,
               .engine = product_engine_of(target),
@@ -68,11 +70,12 @@ std::vector<DenseTile> channel_tiles_of(const Target& target) {
               .columns = columns,
               .pixel_step = 8,
               .row_step = rows > 1 ? 512 : 0,
-              .window_sums = (options & 1) != 0 ? sums_of(target).back() : WindowSums::none,
+              .window_sums = (options & 1) != 0 ? sums[way] : WindowSums::none,
               .store = (options & 2) != 0 ? StorePolicy::transposed : StorePolicy::rows,
               .peeled_k_steps = (options & 4) != 0 ? 4 : 0,
               .group_rows = rows_of_group(1 + (channels - 1) / lanes, target)};
           tile.has_sign_flip = (options & 8) != 0;
+          tile.transposes_registers = (options & 16) != 0;
           if (fits(tile, target)) tiles.push_back(tile);
         }
       }
@@ -213,7 +216,9 @@ class KernelOperands {
                  weights_[k * static_cast<size_t>(channels_) + m]);
     }
     const int32_t window = window_sums_[static_cast<size_t>(window_sum)];
-    if (tile_.window_sums == WindowSums::dwords) {
+    if (tile_.window_sums == WindowSums::products) {
+      sum -= static_cast<uint32_t>(window);
+    } else if (tile_.window_sums == WindowSums::dwords) {
       sum -= static_cast<uint32_t>(window) * static_cast<uint32_t>(zero_points_[m]);
     } else if (tile_.window_sums == WindowSums::words) {
       for (int word = 0; word < 2; ++word) {

@@ -308,5 +308,23 @@ TEST(DensePlans, ReadsSignedInputInPlaceWhereThatCostsLess) {
   }
 }
 
+/// Kernels with an epilogue transpose by way of memory on every core.
+TEST(DensePlans, TransposesInRegistersWhereThatCostsLess) {
+  const ConvolutionProblem problem = {geometry_of({1, 64, 14, 14}, {384, 64, 1, 1}, {})};
+  for (int core = 0; core < core_count; ++core) {
+    const Target target{.tier = Tier::avx512_vbmi, .core = static_cast<Core>(core)};
+    for (const Candidate& candidate : candidates(problem, target)) {
+      const auto* plan = std::get_if<DensePlan>(&candidate.plan);
+      if (plan == nullptr) continue;
+      const DenseTile tile = kernel_tile(plan->tile, false);
+      const bool is_transposed = tile.store == StorePolicy::transposed;
+      EXPECT_EQ(tile.transposes_registers, is_transposed && target.core == Core::zen5)
+          << name_of(candidate);
+      EXPECT_EQ(tile.peeled_k_steps > 0, !tile.transposes_registers) << name_of(candidate);
+      EXPECT_FALSE(kernel_tile(plan->tile, true).transposes_registers) << name_of(candidate);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace castor::jit

@@ -53,9 +53,6 @@ REASONS = (
            " 54 us in mobilenet_stem with channels last; oneDNN's has other bits"),
     Reason("elementwise", "^mul_bf16$", "oneDNN",
            "oneDNN's instruction takes subnormal numbers for zero: 0x0010 times 1 is 0"),
-    Reason("ConvInteger", "^mobilenet_6_1x1", "ONNX Runtime",
-           "14 x 14 pixels: a quarter of the kernel's time transposes 32 channels by 14 pixels, by"
-           " 112 loads of 16 bytes; tiles of pixels, which need not, lose an eighth of their lanes"),
     Reason(".*", "", "", "within the noise of the machine", min_ratio=0.945),
     Reason("conversions", "^[fiu]64 to ", "NumPy|PyTorch",
            "8 MB from beyond L2: castor's loop waits for its loads, and on Zen 4 prefetches make"

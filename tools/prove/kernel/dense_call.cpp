@@ -174,8 +174,10 @@ void DenseCall::set_pixel_tile_steps() {
 
 void DenseCall::lay_out_zero_points(KernelCall& call) {
   const int bits = tile_.window_sums == jit::WindowSums::words ? 16 : 32;
-  zero_points_ = call.add_inputs("zero points", read_channels() * 32 / bits, bits);
-  arguments_.weight_zero_points = pointer_to<const int32_t>(zero_points_.address);
+  if (tile_.window_sums != jit::WindowSums::products) {
+    zero_points_ = call.add_inputs("zero points", read_channels() * 32 / bits, bits);
+    arguments_.weight_zero_points = pointer_to<const int32_t>(zero_points_.address);
+  }
   if (tile_.window_sums == jit::WindowSums::own) return;
   const int64_t sums = is_along_pixels() ? read_bytes_ / 4 : results_of_row_;
   window_sums_ = call.add_inputs("window sums", sums * 32 / bits, bits);
@@ -274,6 +276,9 @@ Term DenseCall::compensation(const Pixel& pixel, int64_t channel) const {
                              std::span(zero_points_.elements).subspan(2 * zero, 2),
                              {.x_is_signed = true, .w_is_signed = true});
     }
+    case jit::WindowSums::products:
+      if (sums_ && !tile_.has_tiles()) break;  // a part of the first values
+      return window_sums_.elements[sum];
     case jit::WindowSums::own: return own_window_sum(pixel) * zero_points_.elements[zero];
   }
   return start_.elements[0] - start_.elements[0];
