@@ -64,6 +64,10 @@ std::string main_loop_text(const Nest& nest, const ChunkPlan& plan) {
     return "64 elements at a time, by the bytes of their exponents and mantissas; the lane program "
            "for infinities, NaNs and the smallest and largest powers";
   }
+  if (plan.encodes_quotients()) {
+    return "64 elements at a time, by what the limits between codes are for each divisor; the lane "
+           "program for NaNs and for negative, small and large divisors";
+  }
   if (!plan.has_main_loop) return "none: a strided operand is copied chunk by chunk";
   const int elements = plan.chunks * plan.lanes;
   int read = 0;

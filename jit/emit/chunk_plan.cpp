@@ -9,6 +9,7 @@
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/packer.hpp"
 #include "jit/emit/power_codes.hpp"
+#include "jit/emit/quotient_codes.hpp"
 #include "jit/emit/row_table.hpp"
 #include "jit/emit/scaled_codes.hpp"
 #include "jit/emit/scaled_nibbles.hpp"
@@ -73,6 +74,8 @@ ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& targe
     plan.instead = NibbleScaling{};
   } else if (encodes_powers(nest, form, target)) {
     plan.instead = PowerCoding{};
+  } else if (encodes_quotients(nest, form, target)) {
+    plan.instead = QuotientCoding{};
   } else if (const auto tables = code_tables(nest, form, target, plan.lanes)) {
     plan.instead = *tables;
   }

@@ -21,6 +21,8 @@ struct CodeScaling {};
 struct NibbleScaling {};
 /// Whole groups of floats are encoded (emit/power_codes.hpp).
 struct PowerCoding {};
+/// Whole groups of floats are divided and encoded (emit/quotient_codes.hpp).
+struct QuotientCoding {};
 
 /// What the emitter decides about a nest before it emits: visible in `castor dump --stage nest`.
 struct ChunkPlan {
@@ -31,7 +33,8 @@ struct ChunkPlan {
   bool has_windows = false;    ///< sub-byte operands go through windows, in groups of chunks
   bool has_tiles = false;      ///< they go through windows of tile_elements
   /// What does most elements instead of the lane program, if anything does.
-  std::variant<std::monostate, CodeTables, CodeScaling, NibbleScaling, PowerCoding> instead;
+  std::variant<std::monostate, CodeTables, CodeScaling, NibbleScaling, PowerCoding, QuotientCoding>
+      instead;
   int pending_vectors = 0;  ///< registers that packing holds between chunks
   /// Vectors of partial results of each accumulator in a row that is folded; 0: none is.
   int fold_vectors = 0;
@@ -45,6 +48,7 @@ struct ChunkPlan {
   bool scales_codes() const { return std::holds_alternative<CodeScaling>(instead); }
   bool scales_nibbles() const { return std::holds_alternative<NibbleScaling>(instead); }
   bool encodes_powers() const { return std::holds_alternative<PowerCoding>(instead); }
+  bool encodes_quotients() const { return std::holds_alternative<QuotientCoding>(instead); }
 };
 
 /// Elements of a tile: what is unpacked and packed at a time where access is bitwise. More would

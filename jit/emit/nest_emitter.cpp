@@ -12,6 +12,7 @@
 #include "jit/emit/nest_operands.hpp"
 #include "jit/emit/packed_copy.hpp"
 #include "jit/emit/power_codes.hpp"
+#include "jit/emit/quotient_codes.hpp"
 #include "jit/emit/row_blocks.hpp"
 #include "jit/emit/row_table.hpp"
 #include "jit/emit/scaled_codes.hpp"
@@ -59,6 +60,9 @@ TakenRegisters taken_registers(const Nest& nest, const ChunkPlan& plan, const Ta
   if (plan.scales_codes()) return {CodeScaler::taken_vectors, CodeScaler::taken_masks};
   if (plan.scales_nibbles()) return {NibbleScaler::taken_vectors, NibbleScaler::taken_masks};
   if (plan.encodes_powers()) return {PowerCoder::taken_vectors, PowerCoder::taken_masks};
+  if (plan.encodes_quotients()) {
+    return {QuotientCoder::taken_vectors, QuotientCoder::taken_masks};
+  }
   if (plan.fold_vectors > 0) {
     const uint32_t in_blocks =
         plan.block_chunks > 0 ? RowBlocks::taken_vectors(nest, plan, target) : 0;
@@ -108,6 +112,7 @@ class NestEmitter {
     if (plan_.scales_codes()) scaler_.emplace(nest, form, code_, frame_, loops_);
     if (plan_.scales_nibbles()) nibbles_.emplace(nest, form, code_, frame_, loops_);
     if (plan_.encodes_powers()) coder_.emplace(nest, form, code_, frame_, loops_);
+    if (plan_.encodes_quotients()) quotients_.emplace(nest, form, code_, frame_, loops_);
     if (const CodeTables* tables = plan_.tables()) {
       table_.emplace(nest, *tables, form.stores, lanes_, frame_, loops_);
       sources_[tables->operand] = table_->codes();
@@ -172,6 +177,7 @@ class NestEmitter {
   std::optional<CodeScaler> scaler_;
   std::optional<NibbleScaler> nibbles_;
   std::optional<PowerCoder> coder_;
+  std::optional<QuotientCoder> quotients_;
   std::optional<RowAccumulators> folds_;
   std::optional<RowBlocks> blocks_;
 };
@@ -194,6 +200,7 @@ void NestEmitter::emit_entry() {
     if (scaler_) scaler_->emit_constants();
     if (nibbles_) nibbles_->emit_constants();
     if (coder_) coder_->emit_constants();
+    if (quotients_) quotients_->emit_constants();
   }
   lanes_.emit_hoisted(LoopLevel::nest, sources_);
   if (form_.has_periods()) emit_phase_steps();
@@ -306,6 +313,7 @@ void NestEmitter::emit_row() {
   if (scaler_) return form_.has_periods() ? emit_scaled_blocks(*scaler_) : emit_scaled_row();
   if (nibbles_) return emit_scaled_blocks(*nibbles_);
   if (coder_) return emit_scaled_blocks(*coder_);
+  if (quotients_) return emit_scaled_blocks(*quotients_);
   if (form_.stores == Stores::streaming) return emit_streaming_axis();
   if (plan_.has_tiles) return emit_tiles();
   if (plan_.has_main_loop) emit_main_loop();

@@ -347,6 +347,15 @@ struct ScaledFloats {
   bool exist() const { return floats >= 0; }
 };
 
+/// Says that a program does nothing but divide bf16 by f32 and encode: sink 0, of f4e2m1, is
+/// code(f32(x) / divisor), rounded to f32 and then to nearest, and saturated. Emitters may compute
+/// that in another way (emit/quotient_codes.hpp).
+struct DividedFloats {
+  int32_t floats = -1;  ///< index of the source of bf16, or -1 where the program does other things
+  int32_t divisors = -1;  ///< index of the source of f32
+  bool exist() const { return floats >= 0; }
+};
+
 struct LaneProgram {
   std::vector<LaneInst> code;
   std::vector<MemoryOperand> sources;
@@ -356,6 +365,7 @@ struct LaneProgram {
   std::vector<ThresholdTable> threshold_tables;
   ScaledCodes scaled_codes;
   ScaledFloats scaled_floats;
+  DividedFloats divided_floats;
 
   static constexpr auto fields() {
     return std::tuple(field("code", &LaneProgram::code), field("sources", &LaneProgram::sources),
@@ -363,7 +373,8 @@ struct LaneProgram {
                       field("i32_tables", &LaneProgram::i32_tables),
                       field("threshold_tables", &LaneProgram::threshold_tables),
                       field("scaled_codes", &LaneProgram::scaled_codes),
-                      field("scaled_floats", &LaneProgram::scaled_floats));
+                      field("scaled_floats", &LaneProgram::scaled_floats),
+                      field("divided_floats", &LaneProgram::divided_floats));
   }
 
   /// Bits of the widest lane type: a chunk has vector_bits / widest_bits() lanes.

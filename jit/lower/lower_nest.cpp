@@ -465,6 +465,7 @@ Nest lower_nest(const FunctionFacts& facts, std::span<const NestOutput> outputs,
     for (const NestOutput& output : outputs) lowering.add_output(output);
     nest.program.scaled_codes = find_scaled_codes(facts, nest);
     nest.program.scaled_floats = find_scaled_floats(facts, nest);
+    nest.program.divided_floats = find_divided_floats(facts, nest);
   }
   optimize(nest.program, target);
   nest.program.code.shrink_to_fit();  // kernels keep it

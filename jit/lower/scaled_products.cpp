@@ -35,19 +35,30 @@ ValueId widened(const FunctionFacts& facts, ValueId value) {
   return options == ConvertOptions{} ? widens->operands[0] : no_value;
 }
 
-/// A nest's result, where that is a conversion of an f32 product and nothing else.
-struct RoundedProduct {
+/// A nest's result, where that is a conversion of an f32 product or quotient and nothing else.
+struct RoundedResult {
   const Operation* rounds = nullptr;
-  const Operation* multiplies = nullptr;
+  const Operation* computes = nullptr;
 };
-RoundedProduct rounded_product(const FunctionFacts& facts, const Nest& nest) {
+RoundedResult rounded_result(const FunctionFacts& facts, const Nest& nest, OpKind op) {
   if (nest.inputs.size() != 2 || nest.outputs.size() != 1) return {};
   const Operation* rounds = facts.defining[nest.space];
   if (rounds == nullptr || rounds->op != OpKind::convert) return {};
-  const ValueId product = rounds->operands[0];
-  const Operation* multiplies = defined_by(facts, product, OpKind::mul);
-  const bool is_f32 = facts.function.type_of(product).element == ElementType::f32;
-  return multiplies != nullptr && is_f32 ? RoundedProduct{rounds, multiplies} : RoundedProduct{};
+  const ValueId computed = rounds->operands[0];
+  const Operation* computes = defined_by(facts, computed, op);
+  const bool is_f32 = facts.function.type_of(computed).element == ElementType::f32;
+  return computes != nullptr && is_f32 ? RoundedResult{rounds, computes} : RoundedResult{};
+}
+
+/// Whether a nest's result of that type rounds to nearest even and saturates. The lane program
+/// converts NaNs.
+bool encodes(const FunctionFacts& facts, const Nest& nest, const Operation& rounds,
+             ElementType to) {
+  const bool is_stored_so = nest.program.sinks[0].element == to;
+  if (!is_stored_so || facts.function.type_of(nest.space).element != to) return false;
+  ConvertOptions options = convert_options(rounds);
+  options.nan = {};
+  return options == ConvertOptions{.overflow = Overflow::saturate};
 }
 
 /// The sources of a product: elements of a type that `is_element` accepts, widened, and f32.
@@ -78,29 +89,36 @@ bool has_power_codes(ElementType type) {
 }  // namespace
 
 ScaledCodes find_scaled_codes(const FunctionFacts& facts, const Nest& nest) {
-  const RoundedProduct product = rounded_product(facts, nest);
+  const RoundedResult product = rounded_result(facts, nest, OpKind::mul);
   if (product.rounds == nullptr || nest.program.sinks[0].element != ElementType::bf16) return {};
   if (facts.function.type_of(nest.space).element != ElementType::bf16) return {};
   if (convert_options(*product.rounds) != ConvertOptions{}) return {};
-  const Factors factors = factors_of(facts, nest, *product.multiplies, is_small_float);
+  const Factors factors = factors_of(facts, nest, *product.computes, is_small_float);
   if (factors.elements < 0) return {};
   return {factors.elements, factors.scales,
           facts.significands.is_power(factors.scale_value) ? 1 : 0};
 }
 
 ScaledFloats find_scaled_floats(const FunctionFacts& facts, const Nest& nest) {
-  const RoundedProduct product = rounded_product(facts, nest);
-  const ElementType to =
-      nest.program.sinks.empty() ? ElementType::f32 : nest.program.sinks[0].element;
-  if (product.rounds == nullptr || !has_power_codes(to)) return {};
-  if (facts.function.type_of(nest.space).element != to) return {};
-  ConvertOptions options = convert_options(*product.rounds);
-  options.nan = {};  // the lane program converts NaNs
-  if (options != ConvertOptions{.overflow = Overflow::saturate}) return {};
-  const Factors factors = factors_of(facts, nest, *product.multiplies,
+  const RoundedResult product = rounded_result(facts, nest, OpKind::mul);
+  if (product.rounds == nullptr) return {};
+  const ElementType to = nest.program.sinks[0].element;
+  if (!has_power_codes(to) || !encodes(facts, nest, *product.rounds, to)) return {};
+  const Factors factors = factors_of(facts, nest, *product.computes,
                                      [](ElementType type) { return type == ElementType::bf16; });
   if (factors.elements < 0 || !facts.significands.is_power(factors.scale_value)) return {};
   return {factors.elements, factors.scales};
+}
+
+DividedFloats find_divided_floats(const FunctionFacts& facts, const Nest& nest) {
+  const RoundedResult quotient = rounded_result(facts, nest, OpKind::div);
+  if (quotient.rounds == nullptr) return {};
+  if (!encodes(facts, nest, *quotient.rounds, ElementType::f4e2m1)) return {};
+  const ValueId dividend = widened(facts, quotient.computes->operands[0]);
+  if (dividend == no_value) return {};
+  const DividedFloats found = {source_of(nest, dividend, ElementType::bf16),
+                               source_of(nest, quotient.computes->operands[1], ElementType::f32)};
+  return found.floats >= 0 && found.divisors >= 0 ? found : DividedFloats{};
 }
 
 }  // namespace castor::jit

@@ -27,17 +27,29 @@ constexpr std::array<std::string_view, call_count> call_names = {"in place",
                                                                  "refused: scale"};
 
 constexpr std::array<std::string_view, nest_cell_count> nest_names = {
-    "one nest",           "two nests",
-    "three nests",        "four nests and more",
-    "through scratch",    "copied periods",
-    "any start",          "excess precision",
-    "transposed tiles",   "strided tiles",
-    "packed tiles",       "several tiles",
-    "row table",          "block table",
-    "scaled rows",        "scaled blocks",
-    "encoded blocks",     "baked period",
-    "bytes by tables",    "bytes by a call's tables",
-    "slices by a method", "slices by a method of the call"};
+    "one nest",
+    "two nests",
+    "three nests",
+    "four nests and more",
+    "through scratch",
+    "copied periods",
+    "any start",
+    "excess precision",
+    "transposed tiles",
+    "strided tiles",
+    "packed tiles",
+    "several tiles",
+    "row table",
+    "block table",
+    "scaled rows",
+    "scaled blocks",
+    "encoded blocks",
+    "divided blocks",
+    "baked period",
+    "bytes by tables",
+    "bytes by a call's tables",
+    "slices by a method",
+    "slices by a method of the call"};
 
 std::string describe_conversion(const ConversionCell& cell) {
   const std::string options = to_string(cell.options);

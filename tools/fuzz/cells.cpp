@@ -144,7 +144,7 @@ bool nest_concerns(NestCell cell, jit::Tier tier) {
     return jit::has_byte_tables(target_of(tier));
   }
   if (cell == NestCell::scaled_rows || cell == NestCell::scaled_blocks ||
-      cell == NestCell::encoded_blocks) {
+      cell == NestCell::encoded_blocks || cell == NestCell::divided_blocks) {
     return target_of(tier).supports(jit::Feature::avx512_vbmi);
   }
   const bool wants_avx512 = cell == NestCell::row_table || cell == NestCell::block_table ||

@@ -94,6 +94,7 @@ enum class NestCell : uint8_t {
   scaled_rows,     ///< codes are scaled by emit/scaled_codes.hpp, with one scale for each row
   scaled_blocks,   ///< and with one for each block
   encoded_blocks,  ///< floats times powers are encoded by emit/power_codes.hpp
+  divided_blocks,  ///< floats over divisors are encoded by emit/quotient_codes.hpp
   baked_period,    ///< the code is for periods of one length
   // requantizations
   bound_bytes,   ///< bytes looked up in tables that were made when the kernel was bound
@@ -101,7 +102,7 @@ enum class NestCell : uint8_t {
   bound_slices,  ///< by a method whose constants were computed when the kernel was bound
   called_slices  ///< by the call
 };
-inline constexpr size_t nest_cell_count = 22;
+inline constexpr size_t nest_cell_count = 23;
 
 /// An operand of an axis that is made of periods (of rows, as a rule).
 struct PeriodCell {

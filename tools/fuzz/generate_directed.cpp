@@ -137,6 +137,7 @@ class DirectedProgram : ProgramMaker {
       case NestCell::scaled_rows: return make_scaled_codes(1, random_.between(60, 300));
       case NestCell::scaled_blocks: return make_scaled_codes(16, 32);
       case NestCell::encoded_blocks: return make_encoded_blocks();
+      case NestCell::divided_blocks: return make_divided_blocks();
       case NestCell::baked_period: return make_periods({true, 3});
       case NestCell::bound_bytes:
       case NestCell::called_bytes:
@@ -275,6 +276,20 @@ class DirectedProgram : ProgramMaker {
                                       Overflow::saturate_finite};
     add_result(
         operate(conversion(product, random_.pick(types), {.overflow = random_.pick(overflows)})));
+    place(StrideKind::dense);
+  }
+
+  /// bf16 over divisors, as emit/quotient_codes.hpp has them.
+  void make_divided_blocks() {
+    const BroadcastRule rule{.mode = BroadcastMode::blocked, .axes = {0}, .block = {16}};
+    const int64_t blocks = 16 + random_.between(0, 40);
+    add(ElementType::bf16, {blocks * rule.block[0]});
+    add(ElementType::f32, {blocks});
+    const size_t wide = operate(conversion(0, ElementType::f32));
+    const size_t quotient = operate(
+        {.op = OpKind::div, .operands = {wide, 1}, .attributes = attributes_of(OpKind::div, rule)});
+    add_result(
+        operate(conversion(quotient, ElementType::f4e2m1, {.overflow = Overflow::saturate})));
     place(StrideKind::dense);
   }
 

@@ -95,6 +95,7 @@ void mark_plan(Coverage& coverage, size_t tier, const jit::Nest& nest, const Ele
     hit(coverage, form.has_periods() ? NestCell::scaled_blocks : NestCell::scaled_rows, tier);
   }
   if (plan.encodes_powers()) hit(coverage, NestCell::encoded_blocks, tier);
+  if (plan.encodes_quotients()) hit(coverage, NestCell::divided_blocks, tier);
 }
 
 void mark_period(Coverage& coverage, size_t tier, jit::Access access, int64_t period) {

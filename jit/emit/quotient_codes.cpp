@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit/emit/quotient_codes.hpp"
+
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "ir/types/storage.hpp"
+#include "jit/emit/vector_constant.hpp"
+#include "jit/lower/small_values.hpp"
+
+namespace castor::jit {
+
+namespace {
+
+using Xbyak::Opmask;
+using Xbyak::Zmm;
+
+// Registers with one meaning for the whole function (QuotientCoder::taken_vectors).
+const Zmm even_bytes(31);  ///< the lower byte of each word in two vectors
+const Zmm odd_bytes(30);
+const Zmm all_ones(29);
+const Zmm magnitudes(28);  ///< the bits of words that are not the sign
+const Zmm positions(27);   ///< the bits of bytes that are a position in an octave
+const Zmm codes(26);       ///< by octave and limits
+const Zmm bases(25);       ///< by block, twice: what magnitudes are counted from
+const Zmm limits(24);      ///< by block: the positions of 1.25, 1.5 and 1.75, a byte each
+const Zmm top(23);         ///< the largest magnitudes of an iteration
+const Zmm low(22);         ///< a group's floats, then bytes of them
+const Zmm high(21);
+const Zmm signs(20);
+const Zmm temporary(19);
+const Zmm divisors(18);
+const Zmm slack(
+    17);  ///< half a unit of the last place of a quotient from 1 to 2, times the divisor
+const Zmm work(16);
+const Opmask chosen(7);
+
+constexpr int group_elements = 64;
+constexpr int groups_per_iteration = 4;
+constexpr int f32_mantissa_bits = 23;
+constexpr int f32_bias = 127;
+constexpr int bf16_bits = 16;
+constexpr int bf16_mantissa_bits = 7;
+constexpr int octave = 1 << bf16_mantissa_bits;
+constexpr int infinity = 0x7f80;
+/// Octaves that are counted: from an eighth of the divisor, below which codes are 0, to sixteen.
+constexpr int octaves = 8;
+constexpr int first_octave = -3;
+
+// Predicates of comparisons, of floats and of unsigned integers alike.
+constexpr uint8_t not_greater = 2;
+constexpr uint8_t not_less = 5;
+constexpr uint8_t greater = 6;
+constexpr uint8_t a_or_b_and_c = 0xf8;
+
+/// Divisors whose limits and slack are normal numbers.
+constexpr ScaleRange divisor_range = {.min = uint32_t{f32_bias - 100} << f32_mantissa_bits,
+                                      .limit = uint32_t{f32_bias + 100} << f32_mantissa_bits};
+
+/// The code of quotients of an octave that reach that many of the limits 1.25, 1.5 and 1.75.
+uint8_t code_of(int from_first_octave, int count) {
+  constexpr std::array<int, 4> mantissas = {1, 33, 64, 96};  // next to 1 and 1.25, 1.5, 1.75
+  const int exponent = from_first_octave + first_octave + f32_bias;
+  const int bits = exponent << bf16_mantissa_bits | mantissas[static_cast<size_t>(count)];
+  const ConvertOptions options =
+      canonical_options(ElementType::bf16, ElementType::f4e2m1, {.overflow = Overflow::saturate});
+  return static_cast<uint8_t>(
+      converted_code(static_cast<uint64_t>(bits), ElementType::bf16, ElementType::f4e2m1, options));
+}
+
+}  // namespace
+
+bool encodes_quotients(const Nest& nest, const NestForm& form, const Target& target) {
+  const DividedFloats& divided = nest.program.divided_floats;
+  if (!divided.exist() || !target.supports(Feature::avx512_vbmi)) return false;
+  if (form.access[static_cast<size_t>(divided.floats)] != Access::contiguous) return false;
+  if (form.access.back() != Access::contiguous) return false;
+  return form.access[static_cast<size_t>(divided.divisors)] == Access::repeated &&
+         form.baked_period == 16;
+}
+
+QuotientCoder::QuotientCoder(const Nest& nest, const NestForm& form, Assembler& code,
+                             const Frame& frame, NestLoops& loops)
+    : code_(code),
+      frame_(frame),
+      loops_(loops),
+      stores_(form.stores),
+      floats_(static_cast<size_t>(nest.program.divided_floats.floats)),
+      divisors_(static_cast<size_t>(nest.program.divided_floats.divisors)),
+      sink_(nest.inputs.size()) {}
+
+void QuotientCoder::emit_constants() {
+  const auto emit_load = [&](const Zmm& to, const std::vector<uint8_t>& constant) {
+    code_.vmovups(to, code_.constant(constant));
+  };
+  emit_load(even_bytes, vector_constant<uint8_t>(512, [](int i) { return 2 * i; }));
+  emit_load(odd_bytes, vector_constant<uint8_t>(512, [](int i) { return 2 * i + 1; }));
+  emit_load(all_ones, repeated_constant<uint8_t>(512, 0xff));
+  emit_load(magnitudes, repeated_constant<uint16_t>(512, 0x7fff));
+  emit_load(positions, repeated_constant<uint8_t>(512, octave - 1));
+  emit_load(codes,
+            vector_constant<uint8_t>(512, [](int i) { return code_of(i / 4 % octaves, i % 4); }));
+}
+
+/// to = the bits of the least bf16 above a limit: that next to the multiple of the divisors, or the
+/// one after. A limit that is reached at the multiple itself is below it by the slack.
+void QuotientCoder::emit_limit(float multiple, LimitAt at, const Zmm& to) {
+  const auto all = [&](uint32_t bits) {
+    return code_.constant(repeated_constant<uint32_t>(512, static_cast<int>(bits)));
+  };
+  constexpr uint32_t half = 1u << (bf16_bits - 1);
+  const Zmm& beyond = work;  // by how much the bf16 is above the multiple, or below it
+  code_.vmulps(to, divisors, all(std::bit_cast<uint32_t>(multiple)));
+  code_.vpaddd(to, to, all(half));
+  code_.vpandd(to, to, all(~(2 * half - 1)));
+  code_.vmovaps(beyond, to);
+  if (at == LimitAt::above) {
+    code_.vfnmadd231ps(beyond, divisors, all(std::bit_cast<uint32_t>(multiple)));
+    code_.vcmpps(chosen, beyond, slack, not_greater);
+  } else {
+    code_.vfmsub231ps(beyond, divisors, all(std::bit_cast<uint32_t>(multiple)));
+    code_.vcmpps(chosen, beyond, slack, not_less);
+  }
+  code_.vpsrld(to, to, bf16_bits);
+  code_.vpsubd(to | chosen, to, all_ones);
+}
+
+/// The limits of an iteration's blocks, from their divisors.
+void QuotientCoder::emit_limits() {
+  const Section section = code_.section(CodeSection::scale_table);
+  const auto all = [&](uint32_t bits) {
+    return code_.constant(repeated_constant<uint32_t>(512, static_cast<int>(bits)));
+  };
+  code_.vmovups(divisors, code_.ptr[frame_.emit_pointer(divisors_) + gpr::period * 4]);
+  code_.vmulps(slack, divisors, all(std::bit_cast<uint32_t>(0x1p-24f)));
+  const Zmm& first = bases;
+  emit_limit(1.0f, LimitAt::above, first);
+  constexpr std::array others = {std::pair{1.25f, LimitAt::above},
+                                 std::pair{1.5f, LimitAt::multiple},
+                                 std::pair{1.75f, LimitAt::multiple}};
+  for (size_t i = 0; i < others.size(); ++i) {
+    const Zmm& to = i == 0 ? limits : temporary;
+    emit_limit(others[i].first, others[i].second, to);
+    code_.vpsubd(to, to, first);
+    if (i == 0) continue;
+    code_.vpslld(to, to, static_cast<uint8_t>(8 * i));
+    code_.vpord(limits, limits, to);
+  }
+  code_.vpaddd(bases, first, all(static_cast<uint32_t>(first_octave * octave)));
+  code_.vpslld(temporary, bases, 16);
+  code_.vpord(bases, bases, temporary);
+}
+
+/// to = what each block of a vector has in `by_block`, from a block on.
+void QuotientCoder::emit_of_blocks(const Zmm& to, const Zmm& by_block, int first_block,
+                                   int block_lanes) {
+  code_.vmovups(to, code_.constant(vector_constant<uint32_t>(
+                        512, [&](int lane) { return first_block + lane / block_lanes; })));
+  code_.vpermd(to, to, by_block);
+}
+
+/// low, high = how far a group's magnitudes are above the bases of their blocks; and their signs.
+void QuotientCoder::emit_differences(int group) {
+  const Section section = code_.section(CodeSection::encoded_products);
+  constexpr int block_lanes = block / 2;
+  const Xbyak::Reg64 from = frame_.emit_pointer(floats_);
+  const int begin = 2 * group * group_elements;
+  code_.vmovups(low, code_.ptr[from + gpr::index * 2 + begin]);
+  code_.vmovups(high, code_.ptr[from + gpr::index * 2 + begin + group_elements]);
+  code_.vmovdqa64(signs, odd_bytes);
+  code_.vpermi2b(signs, low, high);
+  code_.vpandd(low, low, magnitudes);
+  code_.vpandd(high, high, magnitudes);
+  if (group == 0) {
+    code_.vpmaxuw(top, low, high);
+  } else {
+    code_.vpmaxuw(top, top, low);
+    code_.vpmaxuw(top, top, high);
+  }
+  const int first_block = group * group_elements / block;
+  emit_of_blocks(temporary, bases, first_block, block_lanes);
+  code_.vpsubusw(low, low, temporary);
+  emit_of_blocks(temporary, bases, first_block + group_elements / block / 2, block_lanes);
+  code_.vpsubusw(high, high, temporary);
+}
+
+/// low = the codes of a group, without signs.
+void QuotientCoder::emit_codes(int group) {
+  const Section section = code_.section(CodeSection::encoded_products);
+  constexpr int block_lanes = block / 4;
+  const auto bytes = [&](int value) {
+    return code_.constant(repeated_constant<uint8_t>(512, value));
+  };
+  code_.vmovdqa64(temporary, even_bytes);
+  code_.vpermi2b(temporary, low, high);
+  code_.vpermt2b(low, odd_bytes, high);
+  // Two octaves a byte; four times the octave.
+  code_.vpminub(low, low, bytes(octaves / 2 - 1));
+  code_.vpsllw(low, low, 3);
+  code_.vpsrlw(high, temporary, 5);
+  code_.vpternlogd(low, high, bytes(4), a_or_b_and_c);
+  code_.vpandd(temporary, temporary, positions);
+  emit_of_blocks(high, limits, group * group_elements / block, block_lanes);
+  for (int i = 0; i < 3; ++i) {
+    code_.vpshufb(work, high, bytes(i));
+    code_.vpcmpub(chosen, temporary, work, not_less);
+    code_.vpsubb(low | chosen, low, all_ones);
+  }
+  code_.vpermb(low, low, codes);
+}
+
+void QuotientCoder::emit_store(int group, Stores stores) {
+  {
+    const Section section = code_.section(CodeSection::encoded_products);
+    code_.vpsrlw(signs, signs, 4);
+    code_.vpternlogd(low, signs, code_.constant(repeated_constant<uint8_t>(512, 0x08)),
+                     a_or_b_and_c);
+    code_.vpmaddubsw(low, low, code_.constant(vector_constant<uint8_t>(512, [](int i) {
+      return i % 2 == 0 ? 1 : 1 << 4;
+    })));
+    code_.vpmovwb(Xbyak::Ymm(low.getIdx()), low);
+  }
+  const Section section = code_.section(CodeSection::stores);
+  const Xbyak::Ymm packed(low.getIdx());
+  const Xbyak::Address to =
+      code_.ptr[frame_.emit_pointer(sink_) + gpr::counter + group * group_elements / 2];
+  stores == Stores::streaming ? code_.vmovntps(to, packed) : code_.vmovups(to, packed);
+}
+
+void QuotientCoder::emit_loop(Stores stores) {
+  Xbyak::Label exit;
+  loops_.emit_main_loop(elements_per_iteration(), [&] {
+    emit_leave_if_out_of_range(code_, frame_.emit_pointer(divisors_), divisor_range,
+                               ScaleSigns::must_be_positive, divisors, chosen, exit);
+    emit_limits();
+    code_.mov(gpr::counter, gpr::index);
+    code_.shr(gpr::counter, 1);
+    for (int group = 0; group < groups_per_iteration; ++group) {
+      emit_differences(group);
+      emit_codes(group);
+      emit_store(group, stores);
+    }
+    {
+      const Section check = code_.section(CodeSection::scale_check);
+      code_.vpcmpuw(chosen, top, code_.constant(repeated_constant<uint16_t>(512, infinity)),
+                    greater);
+      code_.kortestd(chosen, chosen);
+      code_.jnz(exit, Xbyak::CodeGenerator::T_NEAR);
+    }
+    const Section next = code_.section(CodeSection::next_iteration);
+    code_.add(gpr::period, scales_per_iteration);
+  });
+  code_.L(exit);
+}
+
+void QuotientCoder::emit_blocks() {
+  emit_by_alignment(code_, frame_, sink_, stores_, [&](Stores stores) { emit_loop(stores); });
+}
+
+}  // namespace castor::jit
