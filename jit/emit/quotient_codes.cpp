@@ -90,6 +90,11 @@ QuotientCoder::QuotientCoder(const Nest& nest, const NestForm& form, Assembler& 
       divisors_(static_cast<size_t>(nest.program.divided_floats.divisors)),
       sink_(nest.inputs.size()) {}
 
+Xbyak::Address QuotientCoder::all(uint32_t bits) {
+  return code_.constant(repeated_constant<uint32_t>(512, static_cast<int>(bits)));
+}
+Xbyak::Address QuotientCoder::all(float number) { return all(std::bit_cast<uint32_t>(number)); }
+
 void QuotientCoder::emit_constants() {
   const auto emit_load = [&](const Zmm& to, const std::vector<uint8_t>& constant) {
     code_.vmovups(to, code_.constant(constant));
@@ -103,49 +108,38 @@ void QuotientCoder::emit_constants() {
             vector_constant<uint8_t>(512, [](int i) { return code_of(i / 4 % octaves, i % 4); }));
 }
 
-/// to = the bits of the least bf16 above a limit: that next to the multiple of the divisors, or the
-/// one after. A limit that is reached at the multiple itself is below it by the slack.
-void QuotientCoder::emit_limit(float multiple, LimitAt at, const Zmm& to) {
-  const auto all = [&](uint32_t bits) {
-    return code_.constant(repeated_constant<uint32_t>(512, static_cast<int>(bits)));
-  };
+/// to = the bits of the least bf16 that is above a multiple of the divisors by more than the slack:
+/// that next to the multiple, or the one after.
+void QuotientCoder::emit_limit(float multiple, const Zmm& to) {
   constexpr uint32_t half = 1u << (bf16_bits - 1);
-  const Zmm& beyond = work;  // by how much the bf16 is above the multiple, or below it
-  code_.vmulps(to, divisors, all(std::bit_cast<uint32_t>(multiple)));
+  const Zmm& above = work;  // by how much the bf16 is above the multiple
+  code_.vmulps(to, divisors, all(multiple));
   code_.vpaddd(to, to, all(half));
   code_.vpandd(to, to, all(~(2 * half - 1)));
-  code_.vmovaps(beyond, to);
-  if (at == LimitAt::above) {
-    code_.vfnmadd231ps(beyond, divisors, all(std::bit_cast<uint32_t>(multiple)));
-    code_.vcmpps(chosen, beyond, slack, not_greater);
-  } else {
-    code_.vfmsub231ps(beyond, divisors, all(std::bit_cast<uint32_t>(multiple)));
-    code_.vcmpps(chosen, beyond, slack, not_less);
-  }
+  code_.vmovaps(above, to);
+  code_.vfnmadd231ps(above, divisors, all(multiple));
+  code_.vcmpps(chosen, above, slack, not_greater);
   code_.vpsrld(to, to, bf16_bits);
   code_.vpsubd(to | chosen, to, all_ones);
 }
 
-/// The limits of an iteration's blocks, from their divisors.
+/// The limits of an iteration's blocks, from their divisors. Quotients of 1 and 1.25 itself are
+/// below the limit there, those of 1.5 and 1.75 above it.
 void QuotientCoder::emit_limits() {
   const Section section = code_.section(CodeSection::scale_table);
-  const auto all = [&](uint32_t bits) {
-    return code_.constant(repeated_constant<uint32_t>(512, static_cast<int>(bits)));
-  };
-  code_.vmovups(divisors, code_.ptr[frame_.emit_pointer(divisors_) + gpr::period * 4]);
-  code_.vmulps(slack, divisors, all(std::bit_cast<uint32_t>(0x1p-24f)));
+  constexpr float half_unit = 0x1p-24f;
   const Zmm& first = bases;
-  emit_limit(1.0f, LimitAt::above, first);
-  constexpr std::array others = {std::pair{1.25f, LimitAt::above},
-                                 std::pair{1.5f, LimitAt::multiple},
-                                 std::pair{1.75f, LimitAt::multiple}};
-  for (size_t i = 0; i < others.size(); ++i) {
-    const Zmm& to = i == 0 ? limits : temporary;
-    emit_limit(others[i].first, others[i].second, to);
-    code_.vpsubd(to, to, first);
-    if (i == 0) continue;
-    code_.vpslld(to, to, static_cast<uint8_t>(8 * i));
-    code_.vpord(limits, limits, to);
+  code_.vmovups(divisors, code_.ptr[frame_.emit_pointer(divisors_) + gpr::period * 4]);
+  code_.vmulps(slack, divisors, all(half_unit));
+  emit_limit(1.0f, first);
+  emit_limit(1.25f, limits);
+  code_.vpsubd(limits, limits, first);
+  code_.vmulps(slack, divisors, all(-half_unit));
+  for (const auto& [multiple, shift] : {std::pair{1.5f, 8}, std::pair{1.75f, 16}}) {
+    emit_limit(multiple, temporary);
+    code_.vpsubd(temporary, temporary, first);
+    code_.vpslld(temporary, temporary, static_cast<uint8_t>(shift));
+    code_.vpord(limits, limits, temporary);
   }
   code_.vpaddd(bases, first, all(static_cast<uint32_t>(first_octave * octave)));
   code_.vpslld(temporary, bases, 16);
@@ -245,7 +239,7 @@ void QuotientCoder::emit_loop(Stores stores) {
       const Section check = code_.section(CodeSection::scale_check);
       code_.vpcmpuw(chosen, top, code_.constant(repeated_constant<uint16_t>(512, infinity)),
                     greater);
-      code_.kortestd(chosen, chosen);
+      code_.kortestq(chosen, chosen);
       code_.jnz(exit, Xbyak::CodeGenerator::T_NEAR);
     }
     const Section next = code_.section(CodeSection::next_iteration);

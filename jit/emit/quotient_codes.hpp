@@ -52,14 +52,16 @@ class QuotientCoder {
 
   void emit_loop(Stores stores);
   void emit_limits();
-  /// Whether quotients of the multiple itself are below the limit.
-  enum class LimitAt : uint8_t { above, multiple };
-  void emit_limit(float multiple, LimitAt at, const Xbyak::Zmm& to);
+  void emit_limit(float multiple, const Xbyak::Zmm& to);
   void emit_differences(int group);
   void emit_codes(int group);
   void emit_store(int group, Stores stores);
   void emit_of_blocks(const Xbyak::Zmm& to, const Xbyak::Zmm& by_block, int first_block,
                       int block_lanes);
+
+  /// A constant for all lanes.
+  Xbyak::Address all(uint32_t bits);
+  Xbyak::Address all(float number);
 
   Assembler& code_;
   const Frame& frame_;
