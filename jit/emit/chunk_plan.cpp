@@ -129,4 +129,10 @@ ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& targ
   return plan;
 }
 
+NestForm streaming_form(const Nest& nest, NestForm form, const Target& target) {
+  form.stores = Stores::streaming;
+  if (!plan_chunks(nest, form, target).does_blocks()) form.baked_period = 0;
+  return form;
+}
+
 }  // namespace castor::jit

@@ -49,6 +49,11 @@ struct ChunkPlan {
   bool scales_nibbles() const { return std::holds_alternative<NibbleScaling>(instead); }
   bool encodes_powers() const { return std::holds_alternative<PowerCoding>(instead); }
   bool encodes_quotients() const { return std::holds_alternative<QuotientCoding>(instead); }
+  /// Whether whole blocks are done from a row's begin on, by code that streams where that is
+  /// aligned.
+  bool does_blocks() const {
+    return scales_codes() || scales_nibbles() || encodes_powers() || encodes_quotients();
+  }
 };
 
 /// Elements of a tile: what is unpacked and packed at a time where access is bitwise. More would
@@ -56,6 +61,10 @@ struct ChunkPlan {
 inline constexpr int tile_elements = 512;
 
 ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& target);
+
+/// The form of a nest's code with streaming stores. Where that does the elements before the
+/// alignment first, a period may begin anywhere after them.
+NestForm streaming_form(const Nest& nest, NestForm form, const Target& target);
 
 /// Whether whole chunks of every operand can be reached at once: none is strided or bitwise.
 bool has_whole_chunks(const NestForm& form);

@@ -220,8 +220,9 @@ bool NestBinding::can_stream(const jit::Nest& nest, const jit::IterationSpace& s
                              int64_t bytes) const {
   if (bytes < min_streaming_bytes || !jit::has_whole_chunks(space.form)) return false;
   const bool is_dense = space.form == nest.dense_form();
-  const bool by_table = jit::plan_chunks(nest, space.form, compiled_.target).has_row_tables();
-  if (nest.has_sub_byte_operand() && !is_dense && !by_table) return false;
+  const jit::ChunkPlan plan = jit::plan_chunks(nest, space.form, compiled_.target);
+  const bool by_table = plan.has_row_tables();
+  if (nest.has_sub_byte_operand() && !is_dense && !by_table && !plan.does_blocks()) return false;
   return rows_align(nest, space, by_table) &&
          std::ranges::any_of(nest.program.sinks, [&](const jit::MemoryOperand& sink) {
            return jit::has_streaming_stores(compiled_.target, sink.element);
@@ -232,9 +233,7 @@ bool NestBinding::can_stream(const jit::Nest& nest, const jit::IterationSpace& s
 Status NestBinding::bind_streaming(const jit::Nest& nest, const jit::IterationSpace& space,
                                    ElementwiseStep& result) const {
   if (!can_stream(nest, space, result.bytes)) return {};
-  jit::NestForm form = space.form;
-  form.stores = jit::Stores::streaming;
-  form.baked_period = 0;  // after the elements before the alignment a period may be anywhere
+  const jit::NestForm form = jit::streaming_form(nest, space.form, compiled_.target);
   return find_code(nest, nullptr, form, result.streaming);
 }
 

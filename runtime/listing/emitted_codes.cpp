@@ -2,6 +2,7 @@
 #include "runtime/listing/emitted_codes.hpp"
 
 #include "jit/dump/dump.hpp"
+#include "jit/emit/chunk_plan.hpp"
 #include "runtime/compiled.hpp"
 #include "runtime/conv/convolution_output.hpp"
 
@@ -27,11 +28,9 @@ std::vector<Part> lane_parts(const Compiled& compiled, const LaneStep& step,
 }
 
 /// The form that NestBinding gives streaming code.
-Part streaming_part(const ElementwiseStep& step) {
-  jit::NestForm form = step.space.form;
-  form.stores = jit::Stores::streaming;
-  form.baked_period = 0;
-  return {", streaming stores", step.streaming.get(), std::move(form)};
+Part streaming_part(const Compiled& compiled, const ElementwiseStep& step) {
+  return {", streaming stores", step.streaming.get(),
+          jit::streaming_form(compiled.nests[step.nest], step.space.form, compiled.target)};
 }
 
 Status visit_parts(const Compiled& compiled, size_t nest, const std::vector<Part>& parts,
@@ -52,7 +51,7 @@ Status for_each_emitted(const Compiled& compiled, const ElementwiseStep& step,
                         const std::function<Status(const EmittedCode&)>& visit) {
   if (step.program != StepProgram::planned) return {};
   std::vector<Part> parts = lane_parts(compiled, step, step.space.form);
-  if (step.streaming != nullptr) parts.insert(parts.begin() + 1, streaming_part(step));
+  if (step.streaming != nullptr) parts.insert(parts.begin() + 1, streaming_part(compiled, step));
   return visit_parts(compiled, step.nest, parts, visit);
 }
 
