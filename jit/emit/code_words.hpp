@@ -11,7 +11,7 @@
 #include <array>
 #include <vector>
 
-#include "jit/emit/block_scales.hpp"
+#include "jit/emit/block_emitter.hpp"
 #include "jit/plan/nest_form.hpp"
 
 namespace castor::jit {

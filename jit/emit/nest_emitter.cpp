@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 
 #include "jit/emit/control_flow.hpp"
 #include "jit/emit/frame.hpp"
@@ -109,10 +110,11 @@ class NestEmitter {
       operands_.set_sinks(folds_->sinks());
       if (plan_.block_chunks > 0) blocks_.emplace(nest, form, plan_, lanes_, frame_);
     }
-    if (plan_.scales_codes()) scaler_.emplace(nest, form, code_, frame_, loops_);
-    if (plan_.scales_nibbles()) nibbles_.emplace(nest, form, code_, frame_, loops_);
-    if (plan_.encodes_powers()) coder_.emplace(nest, form, code_, frame_, loops_);
-    if (plan_.encodes_quotients()) quotients_.emplace(nest, form, code_, frame_, loops_);
+    if (plan_.scales_codes() && !form.has_periods()) {
+      row_scaler_.emplace(nest, form, code_, frame_, loops_);
+    } else {
+      block_emitter_ = make_block_emitter();
+    }
     if (const CodeTables* tables = plan_.tables()) {
       table_.emplace(nest, *tables, form.stores, lanes_, frame_, loops_);
       sources_[tables->operand] = table_->codes();
@@ -140,8 +142,8 @@ class NestEmitter {
   void emit_folded_row();
   void emit_row();
   void emit_scaled_row();
-  template <class Emitter>
-  void emit_scaled_blocks(Emitter& scaled);
+  std::unique_ptr<BlockEmitter> make_block_emitter();
+  void emit_blocks();
   void emit_table_blocks();
   void emit_table_blocks(int blocks);
   void emit_streaming_axis();
@@ -174,10 +176,8 @@ class NestEmitter {
   NestOperands operands_;
   std::vector<Source*> sources_;
   std::optional<RowTable> table_;
-  std::optional<CodeScaler> scaler_;
-  std::optional<NibbleScaler> nibbles_;
-  std::optional<PowerCoder> coder_;
-  std::optional<QuotientCoder> quotients_;
+  std::optional<CodeScaler> row_scaler_;         ///< for rows that have one scale
+  std::unique_ptr<BlockEmitter> block_emitter_;  ///< null where no blocks are done in another way
   std::optional<RowAccumulators> folds_;
   std::optional<RowBlocks> blocks_;
 };
@@ -197,10 +197,8 @@ void NestEmitter::emit_entry() {
   {
     const Section constants = code_.section(CodeSection::constants);
     if (table_) table_->emit_constants();
-    if (scaler_) scaler_->emit_constants();
-    if (nibbles_) nibbles_->emit_constants();
-    if (coder_) coder_->emit_constants();
-    if (quotients_) quotients_->emit_constants();
+    if (row_scaler_) row_scaler_->emit_constants();
+    if (block_emitter_) block_emitter_->emit_constants();
   }
   lanes_.emit_hoisted(LoopLevel::nest, sources_);
   if (form_.has_periods()) emit_phase_steps();
@@ -305,15 +303,24 @@ void NestEmitter::emit_folded_row() {
   folds_->emit_end_row();
 }
 
+std::unique_ptr<BlockEmitter> NestEmitter::make_block_emitter() {
+  const auto make = [&]<class Emitter>(std::type_identity<Emitter>) {
+    return std::make_unique<Emitter>(nest_, form_, code_, frame_, loops_);
+  };
+  if (plan_.scales_codes()) return make(std::type_identity<CodeScaler>());
+  if (plan_.scales_nibbles()) return make(std::type_identity<NibbleScaler>());
+  if (plan_.encodes_powers()) return make(std::type_identity<PowerCoder>());
+  if (plan_.encodes_quotients()) return make(std::type_identity<QuotientCoder>());
+  return nullptr;
+}
+
 void NestEmitter::emit_row() {
   if (plan_.has_row_tables()) emit_chunk(0);
   code_.mov(gpr::extent, argument(layout_.extent(0)));
   code_.xor_(gpr::index.cvt32(), gpr::index.cvt32());
   if (table_) return plan_.has_row_tables() ? table_->emit_row() : emit_table_blocks();
-  if (scaler_) return form_.has_periods() ? emit_scaled_blocks(*scaler_) : emit_scaled_row();
-  if (nibbles_) return emit_scaled_blocks(*nibbles_);
-  if (coder_) return emit_scaled_blocks(*coder_);
-  if (quotients_) return emit_scaled_blocks(*quotients_);
+  if (row_scaler_) return emit_scaled_row();
+  if (block_emitter_) return emit_blocks();
   if (form_.stores == Stores::streaming) return emit_streaming_axis();
   if (plan_.has_tiles) return emit_tiles();
   if (plan_.has_main_loop) emit_main_loop();
@@ -322,7 +329,7 @@ void NestEmitter::emit_row() {
 
 /// The lane program does what is less than a group, or all where the scale is out of range.
 void NestEmitter::emit_scaled_row() {
-  scaler_->emit_row();
+  row_scaler_->emit_row();
   emit_unless_row_is_done(code_, [&] {
     if (form_.stores == Stores::streaming) {
       code_.test(gpr::index, gpr::index);
@@ -335,13 +342,12 @@ void NestEmitter::emit_scaled_row() {
 }
 
 /// The lane program does the iterations that have scales out of range, and the last elements.
-template <class Emitter>
-void NestEmitter::emit_scaled_blocks(Emitter& scaled) {
+void NestEmitter::emit_blocks() {
   emit_loop_while(code_, Condition::less, [&] {
-    scaled.emit_blocks();
+    block_emitter_->emit_blocks();
     code_.cmp(gpr::index, gpr::extent);
     emit_unless(code_, Condition::greater_equal, [&] {
-      code_.lea(gpr::scratch, code_.ptr[gpr::index + scaled.elements_per_iteration()]);
+      code_.lea(gpr::scratch, code_.ptr[gpr::index + block_emitter_->elements_per_iteration()]);
       code_.cmp(gpr::scratch, gpr::extent);
       code_.cmovl(gpr::extent, gpr::scratch);
       if (plan_.has_main_loop && form_.stores == Stores::cached) emit_main_loop();

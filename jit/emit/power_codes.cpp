@@ -104,21 +104,14 @@ PowerCodeTables::PowerCodeTables(ElementType type)
 bool encodes_powers(const Nest& nest, const NestForm& form, const Target& target) {
   const ScaledFloats& scaled = nest.program.scaled_floats;
   if (!scaled.exist() || !target.supports(Feature::avx512_vbmi)) return false;
-  if (form.access[static_cast<size_t>(scaled.floats)] != Access::contiguous) return false;
-  if (form.access.back() != Access::contiguous) return false;
-  return form.access[static_cast<size_t>(scaled.powers)] == Access::repeated &&
-         form.baked_period == 32;
+  return form.baked_period == 32 && has_blocks(form, scaled.floats, scaled.powers);
 }
 
 PowerCoder::PowerCoder(const Nest& nest, const NestForm& form, Assembler& code, const Frame& frame,
                        NestLoops& loops)
-    : code_(code),
-      frame_(frame),
-      loops_(loops),
-      stores_(form.stores),
+    : BlockEmitter(nest, form, code, frame, loops),
       floats_(static_cast<size_t>(nest.program.scaled_floats.floats)),
       powers_(static_cast<size_t>(nest.program.scaled_floats.powers)),
-      sink_(nest.inputs.size()),
       code_bits_(bits_of(nest.program.sinks[0].element)),
       tables_(nest.program.sinks[0].element) {}
 
@@ -176,7 +169,7 @@ void PowerCoder::emit_exponents(int group) {
   code_.vpsubb(exponents | chosen, exponents, all_ones);
   constexpr int i32_bytes = 4;
   code_.vmovups(temporary, code_.constant(vector_constant<uint8_t>(512, [&](int i) {
-    return i32_bytes * ((group * group_elements + i) / block);
+    return i32_bytes * ((group * group_elements + i) / block_);
   })));
   code_.vpermb(temporary, temporary, bases);
 }
@@ -246,35 +239,22 @@ void PowerCoder::emit_narrow_codes(int group) {
 }
 
 void PowerCoder::emit_store(int group, Stores stores) {
-  constexpr uint8_t a_or_b_and_c = 0xf8;
   const Xbyak::Reg64 to = frame_.emit_pointer(sink_);
+  const int first = group * group_elements;
   if (has_narrow_codes()) {
-    {
-      const Section section = code_.section(CodeSection::encoded_products);
-      code_.vpsrlw(high, high, 4);
-      code_.vpternlogd(code_bytes, high, signs, a_or_b_and_c);
-      code_.vpmaddubsw(code_bytes, code_bytes,
-                       code_.constant(vector_constant<uint8_t>(
-                           512, [](int i) { return i % 2 == 0 ? 1 : 1 << 4; })));
-      code_.vpmovwb(Xbyak::Ymm(code_bytes.getIdx()), code_bytes);
-    }
-    const Section section = code_.section(CodeSection::stores);
-    const Xbyak::Ymm packed(code_bytes.getIdx());
-    const Xbyak::Address address = code_.ptr[to + gpr::counter + group * group_elements / 2];
-    return stores == Stores::streaming ? code_.vmovntps(address, packed)
-                                       : code_.vmovups(address, packed);
+    emit_signed_nibbles(code_, code_bytes, high, signs);
+    return emit_result(code_.ptr[to + gpr::counter + first / 2], Xbyak::Ymm(code_bytes.getIdx()),
+                       stores);
   }
   {
     const Section section = code_.section(CodeSection::encoded_products);
+    constexpr uint8_t a_or_b_and_c = 0xf8;
     code_.vpternlogd(code_bytes, high, signs, a_or_b_and_c);
   }
-  const Section section = code_.section(CodeSection::stores);
-  const Xbyak::Address address = code_.ptr[to + gpr::index + group * group_elements];
-  stores == Stores::streaming ? code_.vmovntps(address, code_bytes)
-                              : code_.vmovups(address, code_bytes);
+  emit_result(code_.ptr[to + gpr::index + first], code_bytes, stores);
 }
 
-void PowerCoder::emit_loop(Stores stores) {
+void PowerCoder::emit_blocks_loop(Stores stores) {
   const auto exit = std::make_shared<Xbyak::Label>();  // until deferred code has jumped to it
   loops_.emit_main_loop(elements_per_iteration(), [&] {
     emit_leave_if_out_of_range(code_, frame_.emit_pointer(powers_), tables_.powers,
@@ -302,10 +282,6 @@ void PowerCoder::emit_loop(Stores stores) {
     code_.add(gpr::period, scales_per_iteration);
   });
   code_.L(*exit);
-}
-
-void PowerCoder::emit_blocks() {
-  emit_by_alignment(code_, frame_, sink_, stores_, [&](Stores stores) { emit_loop(stores); });
 }
 
 }  // namespace castor::jit

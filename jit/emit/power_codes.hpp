@@ -21,9 +21,7 @@
 #include <memory>
 #include <vector>
 
-#include "jit/emit/block_scales.hpp"
-#include "jit/emit/frame.hpp"
-#include "jit/emit/nest_loops.hpp"
+#include "jit/emit/block_emitter.hpp"
 
 namespace castor::jit {
 
@@ -49,7 +47,7 @@ struct PowerCodeTables {
   ScaleRange powers;
 };
 
-class PowerCoder {
+class PowerCoder final : public BlockEmitter {
  public:
   /// The registers that have one meaning for the whole function, which LaneEmitter must leave
   /// alone.
@@ -59,20 +57,13 @@ class PowerCoder {
   PowerCoder(const Nest& nest, const NestForm& form, Assembler& code, const Frame& frame,
              NestLoops& loops);
 
-  /// Loads what all groups use; once, in the function's entry.
-  void emit_constants();
-  /// Does whole iterations of blocks from gpr::index on, at which a block begins, until less than
-  /// one is left, or one has elements for the lane program.
-  void emit_blocks();
-  /// Elements of such an iteration.
-  int elements_per_iteration() const { return scales_per_iteration * block; }
+  void emit_constants() override;
 
  private:
   using SharedLabel = std::shared_ptr<Xbyak::Label>;
-  static constexpr int block = 32;
 
   bool has_narrow_codes() const { return code_bits_ == 4; }
-  void emit_loop(Stores stores);
+  void emit_blocks_loop(Stores stores) override;
   void emit_bases();
   void emit_exponents(int group);
   void emit_wide_codes(const SharedLabel& exit);
@@ -81,13 +72,8 @@ class PowerCoder {
   void emit_store(int group, Stores stores);
   Xbyak::Address bytes(int value);
 
-  Assembler& code_;
-  const Frame& frame_;
-  NestLoops& loops_;
-  const Stores stores_;
   const size_t floats_;
   const size_t powers_;
-  const size_t sink_;
   const int code_bits_;
   const PowerCodeTables tables_;
 };

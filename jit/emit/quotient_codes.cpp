@@ -31,8 +31,7 @@ const Zmm high(21);
 const Zmm signs(20);
 const Zmm temporary(19);
 const Zmm divisors(18);
-const Zmm slack(
-    17);  ///< half a unit of the last place of a quotient from 1 to 2, times the divisor
+const Zmm slack(17);  ///< half an ulp of quotients from 1 to 2, times the divisor, of either sign
 const Zmm work(16);
 const Opmask chosen(7);
 
@@ -74,24 +73,20 @@ uint8_t code_of(int from_first_octave, int count) {
 bool encodes_quotients(const Nest& nest, const NestForm& form, const Target& target) {
   const DividedFloats& divided = nest.program.divided_floats;
   if (!divided.exist() || !target.supports(Feature::avx512_vbmi)) return false;
-  if (form.access[static_cast<size_t>(divided.floats)] != Access::contiguous) return false;
-  if (form.access.back() != Access::contiguous) return false;
-  return form.access[static_cast<size_t>(divided.divisors)] == Access::repeated &&
-         form.baked_period == 16;
+  return form.baked_period == 16 && has_blocks(form, divided.floats, divided.divisors);
 }
 
 QuotientCoder::QuotientCoder(const Nest& nest, const NestForm& form, Assembler& code,
                              const Frame& frame, NestLoops& loops)
-    : code_(code),
-      frame_(frame),
-      loops_(loops),
-      stores_(form.stores),
+    : BlockEmitter(nest, form, code, frame, loops),
       floats_(static_cast<size_t>(nest.program.divided_floats.floats)),
-      divisors_(static_cast<size_t>(nest.program.divided_floats.divisors)),
-      sink_(nest.inputs.size()) {}
+      divisors_(static_cast<size_t>(nest.program.divided_floats.divisors)) {}
 
 Xbyak::Address QuotientCoder::all(uint32_t bits) {
   return code_.constant(repeated_constant<uint32_t>(512, static_cast<int>(bits)));
+}
+Xbyak::Address QuotientCoder::bytes(int value) {
+  return code_.constant(repeated_constant<uint8_t>(512, value));
 }
 Xbyak::Address QuotientCoder::all(float number) { return all(std::bit_cast<uint32_t>(number)); }
 
@@ -157,7 +152,7 @@ void QuotientCoder::emit_of_blocks(const Zmm& to, const Zmm& by_block, int first
 /// low, high = how far a group's magnitudes are above the bases of their blocks; and their signs.
 void QuotientCoder::emit_differences(int group) {
   const Section section = code_.section(CodeSection::encoded_products);
-  constexpr int block_lanes = block / 2;
+  const int block_lanes = block_ / 2;
   const Xbyak::Reg64 from = frame_.emit_pointer(floats_);
   const int begin = 2 * group * group_elements;
   code_.vmovups(low, code_.ptr[from + gpr::index * 2 + begin]);
@@ -172,20 +167,17 @@ void QuotientCoder::emit_differences(int group) {
     code_.vpmaxuw(top, top, low);
     code_.vpmaxuw(top, top, high);
   }
-  const int first_block = group * group_elements / block;
+  const int first_block = group * group_elements / block_;
   emit_of_blocks(temporary, bases, first_block, block_lanes);
   code_.vpsubusw(low, low, temporary);
-  emit_of_blocks(temporary, bases, first_block + group_elements / block / 2, block_lanes);
+  emit_of_blocks(temporary, bases, first_block + group_elements / block_ / 2, block_lanes);
   code_.vpsubusw(high, high, temporary);
 }
 
 /// low = the codes of a group, without signs.
 void QuotientCoder::emit_codes(int group) {
   const Section section = code_.section(CodeSection::encoded_products);
-  constexpr int block_lanes = block / 4;
-  const auto bytes = [&](int value) {
-    return code_.constant(repeated_constant<uint8_t>(512, value));
-  };
+  const int block_lanes = block_ / 4;
   code_.vmovdqa64(temporary, even_bytes);
   code_.vpermi2b(temporary, low, high);
   code_.vpermt2b(low, odd_bytes, high);
@@ -195,7 +187,7 @@ void QuotientCoder::emit_codes(int group) {
   code_.vpsrlw(high, temporary, 5);
   code_.vpternlogd(low, high, bytes(4), a_or_b_and_c);
   code_.vpandd(temporary, temporary, positions);
-  emit_of_blocks(high, limits, group * group_elements / block, block_lanes);
+  emit_of_blocks(high, limits, group * group_elements / block_, block_lanes);
   for (int i = 0; i < 3; ++i) {
     code_.vpshufb(work, high, bytes(i));
     code_.vpcmpub(chosen, temporary, work, not_less);
@@ -205,24 +197,13 @@ void QuotientCoder::emit_codes(int group) {
 }
 
 void QuotientCoder::emit_store(int group, Stores stores) {
-  {
-    const Section section = code_.section(CodeSection::encoded_products);
-    code_.vpsrlw(signs, signs, 4);
-    code_.vpternlogd(low, signs, code_.constant(repeated_constant<uint8_t>(512, 0x08)),
-                     a_or_b_and_c);
-    code_.vpmaddubsw(low, low, code_.constant(vector_constant<uint8_t>(512, [](int i) {
-      return i % 2 == 0 ? 1 : 1 << 4;
-    })));
-    code_.vpmovwb(Xbyak::Ymm(low.getIdx()), low);
-  }
-  const Section section = code_.section(CodeSection::stores);
-  const Xbyak::Ymm packed(low.getIdx());
-  const Xbyak::Address to =
-      code_.ptr[frame_.emit_pointer(sink_) + gpr::counter + group * group_elements / 2];
-  stores == Stores::streaming ? code_.vmovntps(to, packed) : code_.vmovups(to, packed);
+  emit_signed_nibbles(code_, low, signs, bytes(0x08));
+  const int first = group * group_elements / 2;
+  emit_result(code_.ptr[frame_.emit_pointer(sink_) + gpr::counter + first],
+              Xbyak::Ymm(low.getIdx()), stores);
 }
 
-void QuotientCoder::emit_loop(Stores stores) {
+void QuotientCoder::emit_blocks_loop(Stores stores) {
   Xbyak::Label exit;
   loops_.emit_main_loop(elements_per_iteration(), [&] {
     emit_leave_if_out_of_range(code_, frame_.emit_pointer(divisors_), divisor_range,
@@ -246,10 +227,6 @@ void QuotientCoder::emit_loop(Stores stores) {
     code_.add(gpr::period, scales_per_iteration);
   });
   code_.L(exit);
-}
-
-void QuotientCoder::emit_blocks() {
-  emit_by_alignment(code_, frame_, sink_, stores_, [&](Stores stores) { emit_loop(stores); });
 }
 
 }  // namespace castor::jit

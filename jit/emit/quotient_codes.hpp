@@ -19,9 +19,7 @@
 // does the whole iteration: an output never has the memory of floats, which are wider.
 #pragma once
 
-#include "jit/emit/block_scales.hpp"
-#include "jit/emit/frame.hpp"
-#include "jit/emit/nest_loops.hpp"
+#include "jit/emit/block_emitter.hpp"
 
 namespace castor::jit {
 
@@ -29,7 +27,7 @@ namespace castor::jit {
 /// divisor for each block of 16.
 bool encodes_quotients(const Nest& nest, const NestForm& form, const Target& target);
 
-class QuotientCoder {
+class QuotientCoder final : public BlockEmitter {
  public:
   /// The registers that have one meaning for the whole function, which LaneEmitter must leave
   /// alone.
@@ -39,18 +37,10 @@ class QuotientCoder {
   QuotientCoder(const Nest& nest, const NestForm& form, Assembler& code, const Frame& frame,
                 NestLoops& loops);
 
-  /// Loads what all groups use; once, in the function's entry.
-  void emit_constants();
-  /// Does whole iterations of blocks from gpr::index on, at which a block begins, until less than
-  /// one is left, or one has elements for the lane program.
-  void emit_blocks();
-  /// Elements of such an iteration.
-  int elements_per_iteration() const { return scales_per_iteration * block; }
+  void emit_constants() override;
 
  private:
-  static constexpr int block = 16;
-
-  void emit_loop(Stores stores);
+  void emit_blocks_loop(Stores stores) override;
   void emit_limits();
   void emit_limit(float multiple, const Xbyak::Zmm& to);
   void emit_differences(int group);
@@ -62,14 +52,10 @@ class QuotientCoder {
   /// A constant for all lanes.
   Xbyak::Address all(uint32_t bits);
   Xbyak::Address all(float number);
+  Xbyak::Address bytes(int value);
 
-  Assembler& code_;
-  const Frame& frame_;
-  NestLoops& loops_;
-  const Stores stores_;
   const size_t floats_;
   const size_t divisors_;
-  const size_t sink_;
 };
 
 }  // namespace castor::jit

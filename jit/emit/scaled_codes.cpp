@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/scaled_codes.hpp"
 
-#include "jit/emit/block_scales.hpp"
+#include "jit/emit/block_emitter.hpp"
 #include "jit/emit/control_flow.hpp"
 #include "jit/emit/vector_constant.hpp"
 
@@ -52,18 +52,11 @@ bool scales_codes(const Nest& nest, const NestForm& form, const Target& target) 
 
 CodeScaler::CodeScaler(const Nest& nest, const NestForm& form, Assembler& code, const Frame& frame,
                        NestLoops& loops)
-    : code_(code),
-      frame_(frame),
-      loops_(loops),
-      stores_(form.stores),
+    : BlockEmitter(nest, form, code, frame, loops),
       codes_(static_cast<size_t>(nest.program.scaled_codes.codes)),
       scales_(static_cast<size_t>(nest.program.scaled_codes.scales)),
-      sink_(nest.inputs.size()),
       are_powers_(nest.program.scaled_codes.are_powers != 0),
-      block_(form.access[scales_] == Access::repeated ? form.baked_period : 0),
       words_(nest.element(codes_)) {}
-
-int CodeScaler::elements_per_iteration() const { return scales_per_iteration * block_; }
 
 /// The class whose product a lane of the table has; null: none.
 const CodeClass* CodeScaler::class_of_lane(int lane) const {
@@ -176,10 +169,8 @@ void CodeScaler::emit_half(int group, int half, Stores stores) {
     code_.vpermw(temporary, codes, table);
     code_.vpaddw(codes, codes, temporary);
   }
-  const Section section = code_.section(CodeSection::stores);
-  const Xbyak::Address to =
-      code_.ptr[frame_.emit_pointer(sink_) + gpr::index * 2 + (2 * group + half) * group_elements];
-  stores == Stores::streaming ? code_.vmovntps(to, codes) : code_.vmovups(to, codes);
+  const int first = (2 * group + half) * group_elements;
+  emit_result(code_.ptr[frame_.emit_pointer(sink_) + gpr::index * 2 + first], codes, stores);
 }
 
 void CodeScaler::emit_group(int group, Stores stores) {
@@ -211,8 +202,7 @@ void CodeScaler::emit_row() {
     code_.cmp(scale, words_.scales.limit);
     emit_unless(code_, Condition::greater_equal, [&] {
       emit_table(0);
-      emit_by_alignment(code_, frame_, sink_, stores_,
-                        [&](Stores stores) { emit_row_loops(stores); });
+      emit_by_alignment([&](Stores stores) { emit_row_loops(stores); });
     });
   });
 }
@@ -229,11 +219,6 @@ void CodeScaler::emit_blocks_loop(Stores stores) {
     code_.add(gpr::period, scales_per_iteration);
   });
   code_.L(exit);
-}
-
-void CodeScaler::emit_blocks() {
-  emit_by_alignment(code_, frame_, sink_, stores_,
-                    [&](Stores stores) { emit_blocks_loop(stores); });
 }
 
 }  // namespace castor::jit

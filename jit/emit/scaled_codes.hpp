@@ -15,9 +15,8 @@
 
 #include <vector>
 
+#include "jit/emit/block_emitter.hpp"
 #include "jit/emit/code_words.hpp"
-#include "jit/emit/frame.hpp"
-#include "jit/emit/nest_loops.hpp"
 
 namespace castor::jit {
 
@@ -25,7 +24,7 @@ namespace castor::jit {
 /// for each row one scale, or one for each block of 32.
 bool scales_codes(const Nest& nest, const NestForm& form, const Target& target);
 
-class CodeScaler {
+class CodeScaler final : public BlockEmitter {
  public:
   /// The registers that have one meaning for the whole function, which LaneEmitter must leave
   /// alone.
@@ -35,16 +34,10 @@ class CodeScaler {
   CodeScaler(const Nest& nest, const NestForm& form, Assembler& code, const Frame& frame,
              NestLoops& loops);
 
-  /// Loads what look-ups use; once, in the function's entry.
-  void emit_constants();
+  void emit_constants() override;
   /// Does groups of 64 elements of a row with one scale, from gpr::index on, as many as are whole:
   /// none where the scale is out of range.
   void emit_row();
-  /// Does whole iterations of blocks from gpr::index on, at which a block begins, until less than
-  /// one is left, or one has a scale out of range.
-  void emit_blocks();
-  /// Elements of such an iteration.
-  int elements_per_iteration() const;
 
  private:
   const CodeClass* class_of_lane(int lane) const;
@@ -54,21 +47,15 @@ class CodeScaler {
   std::vector<uint8_t> table_constant(ValueOf value) const;
   void emit_row_loop(int groups, Stores stores);
   void emit_row_loops(Stores stores);
-  void emit_blocks_loop(Stores stores);
+  void emit_blocks_loop(Stores stores) override;
   void emit_group(int group, Stores stores);
   void emit_words(int group);
   void emit_table(int first_block);
   void emit_half(int group, int half, Stores stores);
 
-  Assembler& code_;
-  const Frame& frame_;
-  NestLoops& loops_;
-  const Stores stores_;
   const size_t codes_;
   const size_t scales_;
-  const size_t sink_;
   const bool are_powers_;
-  const int block_;  ///< elements with one scale; 0: a row
   const CodeWords words_;
 };
 

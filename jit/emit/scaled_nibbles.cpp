@@ -67,15 +67,10 @@ bool scales_nibbles(const Nest& nest, const NestForm& form, const Target& target
 
 NibbleScaler::NibbleScaler(const Nest& nest, const NestForm& form, Assembler& code,
                            const Frame& frame, NestLoops& loops)
-    : code_(code),
-      frame_(frame),
-      loops_(loops),
-      stores_(form.stores),
+    : BlockEmitter(nest, form, code, frame, loops),
       codes_(static_cast<size_t>(nest.program.scaled_codes.codes)),
       scales_(static_cast<size_t>(nest.program.scaled_codes.scales)),
-      sink_(nest.inputs.size()),
       are_powers_(nest.program.scaled_codes.are_powers != 0),
-      block_(form.baked_period),
       words_(nest.element(codes_)) {}
 
 /// A vector by word and the code that it is about.
@@ -214,10 +209,8 @@ void NibbleScaler::emit_group(int group, Stores stores) {
       }
       code_.vpermw(codes, codes, table);
     }
-    const Section section = code_.section(CodeSection::stores);
     const int first = group * group_elements + vector * vector_elements;
-    const Xbyak::Address to = code_.ptr[frame_.emit_pointer(sink_) + gpr::index * 2 + 2 * first];
-    stores == Stores::streaming ? code_.vmovntps(to, codes) : code_.vmovups(to, codes);
+    emit_result(code_.ptr[frame_.emit_pointer(sink_) + gpr::index * 2 + 2 * first], codes, stores);
   }
 }
 
@@ -237,11 +230,6 @@ void NibbleScaler::emit_blocks_loop(Stores stores) {
     code_.add(gpr::period, scales_per_iteration);
   });
   code_.L(exit);
-}
-
-void NibbleScaler::emit_blocks() {
-  emit_by_alignment(code_, frame_, sink_, stores_,
-                    [&](Stores stores) { emit_blocks_loop(stores); });
 }
 
 }  // namespace castor::jit

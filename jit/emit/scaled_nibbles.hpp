@@ -16,9 +16,8 @@
 
 #include <vector>
 
+#include "jit/emit/block_emitter.hpp"
 #include "jit/emit/code_words.hpp"
-#include "jit/emit/frame.hpp"
-#include "jit/emit/nest_loops.hpp"
 
 namespace castor::jit {
 
@@ -26,7 +25,7 @@ namespace castor::jit {
 /// scale for each block of 16 or 32, and at most two significands (f4e2m1).
 bool scales_nibbles(const Nest& nest, const NestForm& form, const Target& target);
 
-class NibbleScaler {
+class NibbleScaler final : public BlockEmitter {
  public:
   /// The registers that have one meaning for the whole function, which LaneEmitter must leave
   /// alone.
@@ -36,13 +35,7 @@ class NibbleScaler {
   NibbleScaler(const Nest& nest, const NestForm& form, Assembler& code, const Frame& frame,
                NestLoops& loops);
 
-  /// Loads what look-ups use; once, in the function's entry.
-  void emit_constants();
-  /// Does whole iterations of blocks from gpr::index on, at which a block begins, until less than
-  /// one is left, or one has a scale out of range.
-  void emit_blocks();
-  /// Elements of such an iteration.
-  int elements_per_iteration() const { return scales_per_iteration * block_; }
+  void emit_constants() override;
 
  private:
   int scales_of_vector() const { return vector_elements / block_; }
@@ -51,7 +44,7 @@ class NibbleScaler {
   std::vector<uint8_t> words_constant(ValueOf value) const;
   std::vector<uint8_t> lanes_by_code(int vector) const;
   std::vector<uint8_t> exponents_by_code(int group, int vector) const;
-  void emit_blocks_loop(Stores stores);
+  void emit_blocks_loop(Stores stores) override;
   void emit_group(int group, Stores stores);
   void emit_load_scales();
   void emit_products(int group);
@@ -60,15 +53,9 @@ class NibbleScaler {
   static constexpr int vector_elements = 32;
   static constexpr int group_elements = 128;
 
-  Assembler& code_;
-  const Frame& frame_;
-  NestLoops& loops_;
-  const Stores stores_;
   const size_t codes_;
   const size_t scales_;
-  const size_t sink_;
   const bool are_powers_;
-  const int block_;  ///< elements with one scale: 16 or 32
   const CodeWords words_;
 };
 

@@ -92,15 +92,12 @@ void KLoopEmitter::emit_first_values() {
 
 /// Less the products of window sums and the zero point, of which there is one for each pixel.
 void KLoopEmitter::emit_compensated_values() {
-  const auto emit_address = [&](bool of_sums) {
-    if (of_sums) return emit_window_sums_of_rows(reg::scratch);
-    code_.mov(reg::scratch, argument(offsetof(DenseArguments, start)));
-  };
-  emit_address(by_pixels());
+  constexpr size_t start = offsetof(DenseArguments, start);
+  emit_sums_or_argument(by_pixels(), start);
   for (int i = 0; i < vectors_; ++i) {
     code_.vmovups(vector(i), code_.ptr[reg::scratch + i * vector_bytes()]);
   }
-  emit_address(!by_pixels());
+  emit_sums_or_argument(!by_pixels(), start);
   for (int row = 0; row < rows_; ++row) {
     code_.vpbroadcastd(broadcast(), code_.ptr[reg::scratch + 4 * row]);
     for (int i = 0; i < vectors_; ++i) {
@@ -388,24 +385,24 @@ void KLoopEmitter::emit_window_sums_of_rows(const Reg64& to) {
   code_.add(to, argument(offsetof(DenseArguments, window_sums)));
 }
 
+/// scratch = the address of the window sums of the register tile's pixels, or else an argument.
+void KLoopEmitter::emit_sums_or_argument(bool of_sums, size_t else_argument) {
+  if (of_sums) return emit_window_sums_of_rows(reg::scratch);
+  code_.mov(reg::scratch, argument(else_argument));
+}
+
 /// Subtracts window sums times zero points: those along the vectors are loaded once. Products of
 /// both are part of the first values.
 void KLoopEmitter::emit_compensation(const TileRows& rows) {
   const bool is_done = tile_.window_sums == WindowSums::products;
   if (is_done || tile_.window_sums == WindowSums::none) return;
   const Section compensation = code_.section(CodeSection::compensation);
-  const auto emit_address = [&](bool of_sums) {
-    if (!of_sums) {
-      code_.mov(reg::scratch, argument(offsetof(DenseArguments, weight_zero_points)));
-      return;
-    }
-    emit_window_sums_of_rows(reg::scratch);
-  };
-  if (!sums_pixels()) emit_address(by_pixels());
+  constexpr size_t zero_points = offsetof(DenseArguments, weight_zero_points);
+  if (!sums_pixels()) emit_sums_or_argument(by_pixels(), zero_points);
   for (int i = 0; !sums_pixels() && i < vectors_; ++i) {
     code_.vmovups(vector(i), code_.ptr[reg::scratch + i * vector_bytes()]);
   }
-  emit_address(!by_pixels());
+  emit_sums_or_argument(!by_pixels(), zero_points);
   for (int row = rows.begin; row < rows.end; ++row) {
     code_.vpbroadcastd(broadcast(), code_.ptr[reg::scratch + 4 * row]);
     for (int i = 0; i < vectors_; ++i) {

@@ -161,6 +161,7 @@ class KLoopEmitter {
  private:
   void emit_first_values();
   void emit_compensated_values();
+  void emit_sums_or_argument(bool of_sums, size_t else_argument);
   void emit_start_of_input();
   void emit_prefetch_of_output();
   void emit_k_steps();

@@ -158,30 +158,7 @@ TEST(PowerCodes, Streaming) {
                [&](int64_t at) { return 0x3f00 + mixed(static_cast<uint64_t>(at) + i) % 0x180; });
     }
     data.set_shapes();
-    const FunctionPtr function = encoding(data, to, "overflow = saturate");
-    const std::vector<Patterns> operands = {data.floats, data.powers};
-    const Patterns expected = interpreted(*function, operands);
-    const std::vector<std::byte> bytes = samples::pack(to, expected.elements);
-    GuardedPatterns x(data.floats);
-    GuardedPatterns s(data.powers);
-    GuardedPages pages(bytes.size() + 256);
-    for (const auto& [tier, runtime] : native_tier_runtimes()) {
-      for (const size_t shift : {0, 2, 24, 64, 3}) {
-        std::byte* out = pages.at_end(bytes.size() + shift);
-        pages.fill(std::byte{0xc5});
-        const std::vector<ConstView> inputs = {x.view(), s.view()};
-        const std::vector<View> outputs = {{out, to, data.floats.shape, bytes.size()}};
-        const Result<Kernel> kernel = runtime.compile(function);
-        ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-        const Result<BoundKernel> bound = kernel->bind(inputs, outputs);
-        ASSERT_TRUE(bound.ok()) << bound.error().message;
-        EXPECT_TRUE(streams_blocks(*bound) || tier < jit::Tier::avx512_vbmi);
-        ASSERT_TRUE(bound->run(inputs, outputs, {StorePolicy::streaming}).ok());
-        EXPECT_TRUE(std::ranges::equal(bytes, std::span(out, bytes.size())))
-            << name_of(tier) << ", shifted by " << shift << " bytes, " << name_of(to);
-        EXPECT_TRUE(pages.is_filled_but({out, bytes.size()}, std::byte{0xc5}));
-      }
-    }
+    check_streaming(encoding(data, to, "overflow = saturate"), {data.floats, data.powers}, true);
   }
 }
 

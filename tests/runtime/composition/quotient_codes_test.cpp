@@ -75,7 +75,7 @@ void check(Encoding data, std::string_view options = "overflow = saturate, nan =
 
 float with_bits(uint32_t bits) { return std::bit_cast<float>(bits); }
 
-/// Divisors whose multiples by a limit are a bf16, or a few units of the last place beside one.
+/// Divisors whose multiples by a limit are a bf16, or a few ulps beside one.
 TEST(QuotientCodes, OfLimitsThatAreNearlyFloats) {
   for (const float limit : {1.0F, 1.25F, 1.5F, 1.75F}) {
     Encoding data;
@@ -215,30 +215,7 @@ TEST(QuotientCodes, Streaming) {
   Encoding data;
   for (int i = 0; i < 9000; ++i) data.add_around_limits(1.0F + static_cast<float>(i) / 64);
   data.set_shapes();
-  const FunctionPtr function = encoding(data, "overflow = saturate");
-  const std::vector<Patterns> operands = {data.floats, data.divisors};
-  const Patterns expected = interpreted(*function, operands);
-  const std::vector<std::byte> bytes = samples::pack(f4e2m1, expected.elements);
-  GuardedPatterns x(data.floats);
-  GuardedPatterns s(data.divisors);
-  GuardedPages pages(bytes.size() + 256);
-  for (const auto& [tier, runtime] : native_tier_runtimes()) {
-    for (const size_t shift : {0, 2, 64, 3}) {
-      std::byte* out = pages.at_end(bytes.size() + shift);
-      pages.fill(std::byte{0xc5});
-      const std::vector<ConstView> inputs = {x.view(), s.view()};
-      const std::vector<View> outputs = {{out, f4e2m1, data.floats.shape, bytes.size()}};
-      const Result<Kernel> kernel = runtime.compile(function);
-      ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-      const Result<BoundKernel> bound = kernel->bind(inputs, outputs);
-      ASSERT_TRUE(bound.ok()) << bound.error().message;
-      EXPECT_TRUE(streams_blocks(*bound) || tier < jit::Tier::avx512_vbmi);
-      ASSERT_TRUE(bound->run(inputs, outputs, {StorePolicy::streaming}).ok());
-      EXPECT_TRUE(std::ranges::equal(bytes, std::span(out, bytes.size())))
-          << name_of(tier) << ", shifted by " << shift << " bytes";
-      EXPECT_TRUE(pages.is_filled_but({out, bytes.size()}, std::byte{0xc5}));
-    }
-  }
+  check_streaming(encoding(data, "overflow = saturate"), {data.floats, data.divisors}, true);
 }
 
 /// Which nests are done so; the others would pass the tests above as well.

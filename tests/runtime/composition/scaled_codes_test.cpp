@@ -7,6 +7,7 @@
 #include "jit/dump/dump.hpp"
 #include "tests/support/function_case.hpp"
 #include "tests/support/on_every_engine.hpp"
+#include "tests/support/streamed_blocks.hpp"
 
 namespace castor::test {
 namespace {
@@ -136,28 +137,7 @@ TEST(ScaledCodes, Streaming) {
     const FunctionPtr function =
         scaling(codes, scales,
                 in_rows ? "%w, %t" : "%w, %t {broadcast = blocked, axes = [0], block = [32]}");
-    const std::vector<Patterns> operands = {codes, scales};
-    const Patterns expected = interpreted(*function, operands);
-    const std::vector<std::byte> bytes = samples::pack(bf16, expected.elements);
-    GuardedPatterns x(codes);
-    GuardedPatterns s(scales);
-    GuardedPages pages(bytes.size() + 256);
-    for (const auto& [tier, runtime] : native_tier_runtimes()) {
-      for (const size_t shift : {0, 2, 24, 64, 3}) {
-        std::byte* to = pages.at_end(bytes.size() + shift);
-        pages.fill(std::byte{0xc5});
-        const std::vector<ConstView> inputs = {x.view(), s.view()};
-        const std::vector<View> outputs = {{to, bf16, shape, bytes.size()}};
-        const Result<Kernel> kernel = runtime.compile(function);
-        ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-        const Result<BoundKernel> bound = kernel->bind(inputs, outputs);
-        ASSERT_TRUE(bound.ok()) << bound.error().message;
-        ASSERT_TRUE(bound->run(inputs, outputs, {StorePolicy::streaming}).ok());
-        EXPECT_TRUE(std::ranges::equal(bytes, std::span(to, bytes.size())))
-            << name_of(tier) << ", shifted by " << shift << " bytes, rows " << rows;
-        EXPECT_TRUE(pages.is_filled_but({to, bytes.size()}, std::byte{0xc5}));
-      }
-    }
+    check_streaming(function, {codes, scales}, !in_rows);
   }
 }
 
