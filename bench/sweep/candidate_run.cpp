@@ -11,6 +11,9 @@ namespace {
 
 /// Tensors begin at cache lines.
 constexpr size_t alignment = 64;
+/// Before the first tensor: masked loads of padding reach there, and take hundreds of cycles where
+/// nothing is mapped.
+constexpr size_t bytes_before = 4096;
 
 size_t aligned(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -55,11 +58,11 @@ Result<SweepTensors> SweepTensors::make(const jit::ConvolutionProblem& problem,
   const size_t zero_points = zero_point_count(problem);
   const size_t y = count_of(problem.geometry.output_extents());
   Result<HugeBuffer> memory =
-      HugeBuffer::allocate(aligned(x) + aligned(w) + aligned(zero_points) +
+      HugeBuffer::allocate(bytes_before + aligned(x) + aligned(w) + aligned(zero_points) +
                            aligned(sizeof(int32_t) * y) + aligned(scratch_bytes));
   if (!memory.ok()) return memory.error();
   SweepTensors tensors(std::move(memory).value());
-  std::byte* next = tensors.memory_.bytes().data();
+  std::byte* next = tensors.memory_.bytes().data() + bytes_before;
   const auto take = [&](size_t bytes) {
     std::byte* taken = next;
     next += aligned(bytes);

@@ -146,27 +146,28 @@ EventCounts register_tile_cost(const DensePlan& plan, const DenseTile& tile, con
   return cost;
 }
 
-/// Tiles of output channels in units of whole ones.
-double channel_tiles_of(const DensePlan& plan, int tile_channels, const Target& target) {
-  const int64_t channels = plan.geometry.group_out_channels();
-  const int64_t whole = channels / tile_channels;
-  const double rest = static_cast<double>(channels % tile_channels) / tile_channels;
-  const double min_rest = target.tuning().dense.min_partial_tile;
-  return static_cast<double>(whole) + (rest > 0 ? std::max(rest, min_rest) : 0);
-}
-
-/// A cache block's tiles of that form for all output channels of a group.
 EventCounts tile_cost(const DensePlan& plan, const DenseTile& tile, double unaligned,
                       const Target& target) {
-  const double channel_tiles = channel_tiles_of(plan, tile.channels, target);
-  if (plan.is_pixel_vectorised()) {
-    const auto tiles = static_cast<double>(plan.tiles_of(plan.block, tile.vectors));
-    return pixel_tile_cost(plan, tile, unaligned, target) * (tiles * channel_tiles);
+  if (plan.is_pixel_vectorised()) return pixel_tile_cost(plan, tile, unaligned, target);
+  return tile.has_tiles() ? register_tile_cost(plan, tile, target)
+                          : channel_tile_cost(plan, tile, target);
+}
+
+/// A cache block's tiles of that form for all output channels of a group. The last tile of channels
+/// may have fewer of them, but it takes whole vectors, and as many pixels.
+EventCounts tiles_cost(const DensePlan& plan, const DenseTile& tile, double unaligned,
+                       const Target& target) {
+  const int64_t channels = plan.geometry.group_out_channels();
+  EventCounts cost =
+      tile_cost(plan, tile, unaligned, target) * static_cast<double>(channels / tile.channels);
+  if (channels % tile.channels > 0) {
+    DenseTile last = tile;
+    last.channels = static_cast<int>(channels % tile.channels);
+    cost += tile_cost(plan, last, unaligned, target);
   }
-  const auto tiles = static_cast<double>(plan.channel_vectorised_tiles(tile));
-  const EventCounts one = tile.has_tiles() ? register_tile_cost(plan, tile, target)
-                                           : channel_tile_cost(plan, tile, target);
-  return one * (tiles * channel_tiles);
+  const int64_t pixel_tiles = plan.is_pixel_vectorised() ? plan.tiles_of(plan.block, tile.vectors)
+                                                         : plan.channel_vectorised_tiles(tile);
+  return cost * static_cast<double>(pixel_tiles);
 }
 
 /// How k groups of packed input are made: by code where there is code (jit/conv/pack).
@@ -236,7 +237,7 @@ DenseTile cheapest_tile(const DensePlan& plan, std::span<const DenseTile> tiles,
                         const Target& target) {
   const double unaligned = unaligned_fraction(plan);
   return *std::ranges::min_element(tiles, {}, [&](const DenseTile& tile) {
-    return tile_cost(plan, tile, unaligned, target).cycles(costs_on(target).cycles);
+    return tiles_cost(plan, tile, unaligned, target).cycles(costs_on(target).cycles);
   });
 }
 
@@ -277,7 +278,7 @@ EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& proble
 
 EventCounts cost_of(const DensePlan& plan, const ConvolutionProblem& problem,
                     const Target& target) {
-  EventCounts block = tile_cost(plan, plan.tile, unaligned_fraction(plan), target);
+  EventCounts block = tiles_cost(plan, plan.tile, unaligned_fraction(plan), target);
   block[cache_block] = 1;
   block[kernel_call] = plan.tile.has_tiles() ? costs_on(target).tiles.calls
                                              : static_cast<double>(plan.channel_tiles);

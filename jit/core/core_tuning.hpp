@@ -53,7 +53,6 @@ struct DenseTuning {
   double min_split_gain = 0.5;     ///< a plane per tap must fill less than this part of the others
   double oversized_factor = 1000;  ///< weight of packed values in planes larger than their L2 share
   double l1_planes_share = 0.75;   ///< planes of this part of L1 stay there between k steps
-  double min_partial_tile = 0.4;   ///< cost of the last channel tile, at least, relative to others
   int64_t max_dead_lanes =
       16;  ///< rows are padded to whole vectors if 1 lane of this number is dead
   /// Vectors of a row group that is stored before the next one's peeled k steps. A core takes up
