@@ -154,7 +154,7 @@ EventCounts tile_cost(const DensePlan& plan, const DenseTile& tile, double unali
 }
 
 /// A cache block's tiles of that form for all output channels of a group. The last tile of channels
-/// may have fewer of them, but it takes whole vectors of them, and all pixels.
+/// may have fewer of them, but it takes all pixels, and, channel-vectorised, whole vectors.
 EventCounts tiles_cost(const DensePlan& plan, const DenseTile& tile, double unaligned,
                        const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();

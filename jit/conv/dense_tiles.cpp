@@ -10,6 +10,10 @@ DenseTile kernel_tile(DenseTile tile, bool has_epilogue) {
   tile.prefetches_output = tile.prefetches_output && !has_epilogue;
   tile.has_idle_products = tile.has_idle_products && !has_epilogue;
   tile.transposes_registers = tile.transposes_registers && !has_epilogue;
+  if (tile.transposes_registers) {  // which needs all sums at the same time
+    tile.peeled_k_steps = DenseTile{}.peeled_k_steps;
+    tile.group_rows = DenseTile{}.group_rows;
+  }
   if (tile.has_tiles()) {
     tile.pixel_step = DenseTile{}.pixel_step;
     tile.row_step = DenseTile{}.row_step;

@@ -45,7 +45,7 @@ constexpr int channels_of_k_group(ProductEngine engine) { return multiplies_byte
 /// Bytes of one of them.
 constexpr int bytes_of_channel(ProductEngine engine) { return multiplies_bytes(engine) ? 1 : 2; }
 
-/// What is subtracted at the end where weights have zero points: sums of windows, one for each
+/// What is subtracted where weights have zero points: sums of windows, one for each
 /// pixel, times zero points, one for each output channel.
 enum class WindowSums : uint8_t {
   none,

@@ -348,7 +348,7 @@ void choose_tile(DensePlan& plan, const Target& target) {
   plan.tile.transposes_registers = plan.tile.store == StorePolicy::transposed &&
                                    target.has_avx512() &&
                                    target.tuning().dense.transposes_registers;
-  if (!plan.tile.transposes_registers) peel_k_steps(plan.tile, plan.k_steps.size(), target);
+  peel_k_steps(plan.tile, plan.k_steps.size(), target);
 }
 
 /// With run-time weights, which are packed for one tile of channels after the other where each is

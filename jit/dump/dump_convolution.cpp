@@ -7,7 +7,7 @@
 
 #include "ir/rewrite/split_zero_points.hpp"
 #include "ir/text/text.hpp"
-#include "jit/conv/epilogue/epilogue.hpp"
+#include "jit/conv/epilogue/folded_results.hpp"
 #include "jit/dump/annotate.hpp"
 #include "jit/matmul/matmul_convolution.hpp"
 #include "jit/plan/access_pattern.hpp"
@@ -79,12 +79,21 @@ Result<ConvolutionProblem> likely_problem(const Function& function, std::span<co
                             .has_constant_weights = likely->has_constant_weights};
 }
 
-/// The epilogue that kernels apply to their register tiles; nothing where a nest of its own applies
-/// it, or where there is none.
-std::optional<TileEpilogue> likely_epilogue(const Function& function, std::span<const Nest> nests,
-                                            size_t index, const Target& target) {
-  if (!is_fused(nests[index])) return std::nullopt;
-  return likely_tile_epilogue(function, nests[index + 1], target);
+/// The epilogue that kernels may apply to their register tiles, in the order in which binding tries
+/// its ways: with the folds of a result, and without.
+std::vector<TileEpilogue> likely_epilogues(const Function& function, std::span<const Nest> nests,
+                                           size_t index, const Target& target) {
+  std::vector<TileEpilogue> ways;
+  if (!is_fused(nests[index])) return ways;
+  const Nest& nest = nests[index + 1];
+  auto alone = likely_tile_epilogue(function, nest, target);
+  if (!alone) return ways;
+  if (nest.folded) {
+    auto folding = with_folds(*alone, nest.folded->output, nests[nest.folded->nest]);
+    if (folding) ways.push_back(std::move(*folding));
+  }
+  ways.push_back(std::move(*alone));
+  return ways;
 }
 
 DenseTile kernel_of(const DensePlan& plan, bool has_epilogue) {
@@ -93,9 +102,13 @@ DenseTile kernel_of(const DensePlan& plan, bool has_epilogue) {
 DepthwiseSpec kernel_of(const DepthwisePlan& plan, bool) { return plan.spec; }
 GroupedNhwcSpec kernel_of(const GroupedNhwcPlan& plan, bool) { return plan.spec; }
 
-std::string epilogue_text(const Function& function, const Nest& nest, bool is_applied) {
-  return is_applied ? "the next nest, on each tile, by the kernel itself"
-                    : text_of(function, *nest.fusion);
+std::string epilogue_text(const Function& function, std::span<const Nest> nests, size_t index,
+                          const TileEpilogue* applied) {
+  if (applied == nullptr) return text_of(function, *nests[index].fusion);
+  std::string text = "the next nest, on each tile, by the kernel itself";
+  const bool folds = applied->in_memory() < applied->operands.size();
+  if (folds) text += fmt::format(", with the folds of nest {}", nests[index + 1].folded->nest);
+  return text;
 }
 
 }  // namespace
@@ -104,8 +117,13 @@ Result<DumpedConvolution> dumped_convolution(const Function& function, std::span
                                              size_t index, const Target& target) {
   const Result<ConvolutionProblem> problem = likely_problem(function, nests, index);
   if (!problem) return problem.error();
-  DumpedConvolution dumped = {*problem, {}, likely_epilogue(function, nests, index, target)};
-  dumped.candidates = candidates(*problem, target, dumped.epilogue ? &*dumped.epilogue : nullptr);
+  DumpedConvolution dumped = {*problem, {}, {}};
+  for (TileEpilogue& way : likely_epilogues(function, nests, index, target)) {
+    dumped.epilogue = std::move(way);
+    dumped.candidates = candidates(*problem, target, &*dumped.epilogue);
+    if (dumped.chosen().applies_epilogue) return dumped;
+  }
+  if (dumped.candidates.empty()) dumped.candidates = candidates(*problem, target);
   return dumped;
 }
 
@@ -116,7 +134,7 @@ Result<std::string> convolution_text(const Function& function, std::span<const N
   if (!dumped) return dumped.error();
   const std::string operation = print(function, function.operations[*nest.convolution]);
   return fmt::format("  {}\n{}  epilogue {}\n", operation, print(dumped->candidates, target),
-                     epilogue_text(function, nest, dumped->chosen().applies_epilogue));
+                     epilogue_text(function, nests, index, dumped->applied()));
 }
 
 Result<MachineCode> emit_convolution(const Function& function, std::span<const Nest> nests,

@@ -94,6 +94,13 @@ struct Epilogue {
   size_t source = 0;  ///< the operand that is the convolution's result
 };
 
+/// An output of an epilogue that a later nest folds as a whole
+/// (jit/conv/epilogue/folded_results.hpp).
+struct FoldedOutput {
+  size_t output = 0;
+  size_t nest = 0;  ///< index of the nest that folds it
+};
+
 /// One nest of a function: what it reads, what it writes, and its lane program.
 struct Nest {
   ValueId space = 0;                ///< the value whose shape is the iteration space
@@ -109,6 +116,7 @@ struct Nest {
   std::optional<Fusion> fusion;  ///< of a convolution
   /// Set where the nest is the epilogue of the convolution right before it.
   std::optional<Epilogue> epilogue;
+  std::optional<FoldedOutput> folded;  ///< where the nest is an epilogue
   /// For each axis of the space, whether accumulators fold it; empty: there are none. A nest with
   /// accumulators has no other outputs.
   std::vector<bool> reduced{};
@@ -121,7 +129,8 @@ struct Nest {
                       not_in_code(&Nest::outputs), field("program", &Nest::program),
                       not_in_code(&Nest::convolution), not_in_code(&Nest::requantization),
                       not_in_code(&Nest::fusion), not_in_code(&Nest::epilogue),
-                      not_in_code(&Nest::reduced), not_in_code(&Nest::method));
+                      not_in_code(&Nest::folded), not_in_code(&Nest::reduced),
+                      not_in_code(&Nest::method));
   }
 
   size_t operands() const { return inputs.size() + outputs.size(); }

@@ -48,7 +48,8 @@ enum class Stores : uint8_t {
 /// vector's worth of them fills a vector register again.
 bool has_streaming_stores(const Target& target, ElementType element);
 
-/// Streaming code peels elements until its outputs are at a multiple of this many bytes.
+/// Streaming code peels elements until its outputs are at a multiple of this many bytes; where it
+/// does whole blocks, it stores rows that begin elsewhere through the caches.
 inline constexpr int64_t streaming_alignment = 64;
 
 /// The form of an iteration space as far as code depends on it.

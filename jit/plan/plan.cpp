@@ -10,6 +10,7 @@
 #include "ir/shape/broadcast.hpp"
 #include "ir/shape/reduction.hpp"
 #include "jit/conv/epilogue/epilogue.hpp"
+#include "jit/conv/epilogue/folded_results.hpp"
 #include "jit/float_environment.hpp"
 #include "jit/lower/lower_nest.hpp"
 #include "jit/lower/reduction.hpp"
@@ -230,6 +231,7 @@ std::vector<Nest> plan_nests(const Function& function, const Target& target) {
     const auto fits = [](const Nest& nest) { return nest.inputs.size() <= max_inputs; };
     if (max_leaves > 1 && !std::ranges::all_of(nests, fits)) continue;
     fuse_convolutions(function, nests);
+    mark_folded_results(function, nests);
     return nests;
   }
 }

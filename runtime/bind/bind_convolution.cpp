@@ -2,6 +2,7 @@
 // Binding of convolutions and matrix products, with the nest after them where it is fused.
 #include <array>
 
+#include "jit/conv/epilogue/folded_results.hpp"
 #include "jit/core/core_tuning.hpp"
 #include "jit/plan/access_pattern.hpp"
 #include "runtime/bind/bind_matmul.hpp"
@@ -73,16 +74,38 @@ Result<bool> NestBinder::bind_fused(const jit::Nest& convolution) {
   if (!walk) return false;
   epilogue.walk = std::move(*walk);
   epilogue.source = nest.epilogue->source;
-  const std::optional<jit::TileEpilogue> tile =
-      jit::tile_epilogue(nest, epilogue.walk, compiled_.target);
+  const std::vector<jit::TileEpilogue> tiles = tile_epilogues(nest, epilogue);
   epilogue.max_elements = compiled_.target.tuning().partition.max_epilogue_elements;
   const size_t slab = origins_.scratch().take(piece_bytes(epilogue, result->channels));
   Status status =
       bind_convolution_into(convolution, {.kind = OperandOrigin::Kind::scratch, .offset = slab},
-                            joins_images, &epilogue, tile ? &*tile : nullptr);
+                            joins_images, &epilogue, tiles);
   origins_.scratch().give_back(slab);
   if (!status) return status.error();
   return true;
+}
+
+/// The epilogue as kernels may apply it, if they can: first with the folds of a result, for which
+/// `bound` gets memory, then without.
+std::vector<jit::TileEpilogue> NestBinder::tile_epilogues(const jit::Nest& nest,
+                                                          BoundEpilogue& bound) {
+  std::vector<jit::TileEpilogue> tiles;
+  auto tile = jit::tile_epilogue(nest, bound.walk, compiled_.target);
+  if (!tile) return tiles;
+  if (nest.folded) {
+    const jit::Nest& folding = compiled_.nests[nest.folded->nest];
+    auto folds = jit::with_folds(*tile, nest.folded->output, folding);
+    if (folds) tiles.push_back(std::move(*folds));
+    for (size_t k = 0; folds && k < folding.outputs.size(); ++k) {
+      const jit::NestOutput& output = folding.outputs[k];
+      const auto& [element, index_bits, fold] = folding.program.sinks[k];
+      bound.folds.push_back(
+          {origins_.of_accumulator(output.value, output.accumulator, element).origin, fold,
+           static_cast<uint32_t>(output.initial)});
+    }
+  }
+  tiles.push_back(std::move(*tile));
+  return tiles;
 }
 
 /// Adds the operands of an epilogue, and their strides over its space; its source has none.
@@ -110,7 +133,7 @@ Status NestBinder::bind_convolution_nest(const jit::Nest& nest) {
   const bool is_direct = origins_.is_dense(nest.space, output);
   const TensorOrigin to =
       is_direct ? output : origins_.in_scratch(nest.space, ElementType::i32, output.extents);
-  if (Status status = bind_convolution_into(nest, to.origin, true, nullptr, nullptr); !status)
+  if (Status status = bind_convolution_into(nest, to.origin, true, nullptr, {}); !status)
     return status;
   return is_direct ? Status() : copy_to(output, to, nest.space);
 }
@@ -127,21 +150,31 @@ bool NestBinder::reads_pixels(const BoundEpilogue& epilogue) const {
 }
 
 /// Convolutions take dense tensors: others are copied first. Whether images may be joined, the
-/// epilogue decides, which may be null; else y is where a slice is stored. `tile`: the same
-/// epilogue for kernels to apply, or null.
+/// epilogue decides, which may be null; else y is where a slice is stored. `tiles`: the same
+/// epilogue for kernels to apply, in the ways that there are; they get the first one that they can.
 Status NestBinder::bind_convolution_into(const jit::Nest& nest, const OperandOrigin& y,
                                          bool joins_images, BoundEpilogue* epilogue,
-                                         const jit::TileEpilogue* tile) {
+                                         std::span<const jit::TileEpilogue> tiles) {
   auto result = new_step<ConvolutionStep>();
   Result<ConvolutionTensors> tensors = add_tensors(nest, result);
   if (!tensors.ok()) return tensors.error();
   if (joins_images) tensors->geometry = jit::with_joined_images(tensors->geometry);
   add_operand(result, y, ElementType::i32, true);
   const bool has_residual = epilogue != nullptr && reads_pixels(*epilogue);
-  if (Status status = find_convolution(*tensors, tile, has_residual, result); !status) {
-    return status;
-  }
+  size_t way = 0;
+  do {
+    const jit::TileEpilogue* tile = way < tiles.size() ? &tiles[way] : nullptr;
+    if (Status status = find_convolution(*tensors, tile, has_residual, result); !status) {
+      return status;
+    }
+  } while (!result.convolution->applies_epilogue && ++way < tiles.size());
   if (epilogue != nullptr) {
+    const bool folds = way < tiles.size() && tiles[way].in_memory() < tiles[way].operands.size();
+    if (folds) {
+      is_folded_[compiled_.nests[at_ + 1].folded->nest] = true;
+    } else {
+      epilogue->folds.clear();
+    }
     if (!result.convolution->applies_epilogue) {
       const jit::Nest& consumer = compiled_.nests[at_ + 1];
       Status status =

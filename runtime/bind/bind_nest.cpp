@@ -11,6 +11,13 @@ Status NestBinder::run() {
   bound_.steps.reserve(compiled_.nests.size());
   for (at_ = 0; at_ < compiled_.nests.size(); ++at_) {
     const jit::Nest& nest = compiled_.nests[at_];
+    if (is_folded_[at_]) {
+      auto nothing = new_step<EmptyStep>();
+      nothing.is_folded = true;
+      bound_.steps.emplace_back(std::move(nothing));
+      origins_.count_reads_of(nest);
+      continue;
+    }
     if (!nest.reduced.empty() || nest.program.folds()) {
       if (Status status = bind_folds(nest); !status) return status;
       continue;

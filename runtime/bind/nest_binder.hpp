@@ -32,7 +32,8 @@ class NestBinder {
       : bound_(bound),
         compiled_(*bound.kernel->compiled),
         origins_(bound, std::move(shapes)),
-        codes_(compiled_, origins_.scratch(), repetitions) {}
+        codes_(compiled_, origins_.scratch(), repetitions),
+        is_folded_(compiled_.nests.size(), false) {}
 
   Status run();
 
@@ -97,7 +98,8 @@ class NestBinder {
   Status bind_convolution_nest(const jit::Nest& nest);
   bool reads_pixels(const BoundEpilogue& epilogue) const;
   Status bind_convolution_into(const jit::Nest& nest, const OperandOrigin& y, bool joins_images,
-                               BoundEpilogue* epilogue, const jit::TileEpilogue* tile);
+                               BoundEpilogue* epilogue, std::span<const jit::TileEpilogue> tiles);
+  std::vector<jit::TileEpilogue> tile_epilogues(const jit::Nest& nest, BoundEpilogue& bound);
   Result<ConvolutionTensors> add_tensors(const jit::Nest& nest, ConvolutionStep& step);
   Result<ConvolutionTensors> add_convolution_tensors(const jit::Nest& nest, ConvolutionStep& step);
   const Dims* extents_of(const Operation& operation, size_t operand) const;
@@ -109,7 +111,8 @@ class NestBinder {
   const Compiled& compiled_;
   ValueOrigins origins_;
   NestBinding codes_;
-  size_t at_ = 0;  ///< index of the nest that is bound
+  size_t at_ = 0;                ///< index of the nest that is bound
+  std::vector<bool> is_folded_;  ///< by nest: a convolution's kernels fold what it would fold
 };
 
 }  // namespace castor::detail

@@ -13,8 +13,10 @@
 
 namespace castor::detail {
 
-/// A nest without elements: there is nothing to run.
-struct EmptyStep : StepBase {};
+/// There is nothing to run: a nest has no elements, or a convolution's kernels fold what it would.
+struct EmptyStep : StepBase {
+  bool is_folded = false;
+};
 
 using Step = std::variant<EmptyStep, ElementwiseStep, FoldStep, RowBlockStep, ConvolutionStep,
                           RequantizeStep, TableStep>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/conv/convolution_output.hpp"
 
+#include <atomic>
 #include <limits>
 
 #include "runtime/call/nest_call.hpp"
@@ -8,10 +9,32 @@
 
 namespace castor::detail {
 
+namespace {
+
+uint32_t* folded_number(const BoundFold& fold, const CallMemory& memory) {
+  return reinterpret_cast<uint32_t*>(origin_of(fold.origin, memory).data);
+}
+
+uint32_t folded(jit::Fold fold, uint32_t a, uint32_t b) {
+  const auto is_less = [](auto x, auto y) { return x < y; };
+  const auto as_signed = [](uint32_t bits) { return static_cast<int32_t>(bits); };
+  switch (fold) {
+    case jit::Fold::min_signed: return is_less(as_signed(b), as_signed(a)) ? b : a;
+    case jit::Fold::max_signed: return is_less(as_signed(a), as_signed(b)) ? b : a;
+    case jit::Fold::min_unsigned: return is_less(b, a) ? b : a;
+    default: return is_less(a, b) ? b : a;
+  }
+}
+
+}  // namespace
+
 ConvolutionOutput::ConvolutionOutput(const ConvolutionGeometry& geometry,
                                      const ConvolutionStep& step, const CallMemory& memory)
     : epilogue_(step.epilogue.get()), memory_(memory), nest_(step.nest) {
-  if (epilogue_ != nullptr) return;
+  if (epilogue_ != nullptr) {
+    for (const BoundFold& each : epilogue_->folds) *folded_number(each, memory) = each.initial;
+    return;
+  }
   int64_t pixels = 1;
   for (const ConvolutionAxis& axis : geometry.axes) pixels *= axis.output;
   const bool nhwc = geometry.layout == ConvolutionLayout::nhwc;
@@ -75,6 +98,20 @@ EpilogueOperands ConvolutionOutput::find_operands(const OutputPiece& piece) cons
                    epilogue_->walk.operands[k].row * (bits_of(element) / 8)};
   }
   return operands;
+}
+
+/// Tasks come here at the same time; the order of minima and maxima makes no difference.
+void ConvolutionOutput::fold(const FoldedLanes& lanes) const {
+  for (size_t i = 0; i < epilogue_->folds.size(); ++i) {
+    const BoundFold& each = epilogue_->folds[i];
+    uint32_t all = lanes.of_fold[i][0];
+    for (const uint32_t lane : lanes.of_fold[i]) all = folded(each.fold, all, lane);
+    const std::atomic_ref number(*folded_number(each, memory_));
+    uint32_t before = number.load(std::memory_order_relaxed);
+    while (folded(each.fold, before, all) != before &&
+           !number.compare_exchange_weak(before, all, std::memory_order_relaxed)) {
+    }
+  }
 }
 
 /// Whether sub-byte elements of the piece begin inside a byte, or those that are written end there.

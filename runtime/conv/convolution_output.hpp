@@ -3,7 +3,7 @@
 //
 // Kernels write i32 results of a piece where `begin` says, and then call `end`. Without an epilogue
 // that is y itself. With one a piece is in the task's scratch, and `end` runs the epilogue on it;
-// or kernels apply it themselves to the operands that `find_operands` gives.
+// or kernels apply it themselves, called by `apply_in_kernel`.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,22 @@
 #include <mutex>
 
 #include "ir/shape/convolution.hpp"
-#include "jit/conv/epilogue/epilogue.hpp"
+#include "jit/conv/epilogue/folded_results.hpp"
 #include "runtime/bind/elementwise_step.hpp"
 #include "runtime/call/call_profile.hpp"
+#include "runtime/call/nest_call.hpp"
 
 namespace castor::detail {
 
 struct CallMemory;
 struct ConvolutionStep;
+
+/// A 32-bit number into which kernels that apply an epilogue fold one of its results.
+struct BoundFold {
+  OperandOrigin origin;
+  jit::Fold fold = jit::Fold::none;
+  uint32_t initial = 0;  ///< what it is before the first element
+};
 
 /// An elementwise nest that takes a convolution's result piece by piece. Its code is called for a
 /// piece at a time; its source has no origin.
@@ -30,6 +38,7 @@ struct BoundEpilogue : LaneStep {
   int64_t max_elements = 0;  ///< results of a piece at most: pieces stay in L1
   /// From where the convolution's scratch begins to the piece that a task is at, in bytes.
   ptrdiff_t piece_offset = 0;
+  std::vector<BoundFold> folds;  ///< at most jit::max_folds
 };
 
 /// Elements from one row of a piece to the next in scratch. Long rows begin at cache lines.
@@ -61,8 +70,8 @@ struct PieceMemory {
   int64_t pixel_step = 0;
 };
 
-/// The operands of an epilogue that kernels apply, by operand of its nest.
-using EpilogueOperands = std::array<jit::EpilogueOperand, jit::max_tile_operands + 1>;
+/// The operands of an epilogue that kernels apply, by operand of its nest; then what is folded.
+using EpilogueOperands = std::array<jit::EpilogueOperand, jit::max_tile_operands + 2>;
 
 /// The output of one call. Tasks that run at the same time share it.
 class ConvolutionOutput {
@@ -81,12 +90,31 @@ class ConvolutionOutput {
   }
   /// Where the piece is to be written. `scratch` is the task's own, where the convolution's begins.
   PieceMemory begin(const OutputPiece& piece, std::byte* scratch) const;
-  /// Where the epilogue's operands are at a piece, for kernels that apply it themselves.
-  EpilogueOperands find_operands(const OutputPiece& piece) const;
+  /// Calls kernels that apply the epilogue themselves: call(the epilogue's operands at the piece).
+  template <class Call>
+  void apply_in_kernel(const OutputPiece& piece, const Call& call) const {
+    EpilogueOperands operands = find_operands(piece);
+    if (epilogue_->folds.empty()) return call(operands.data());
+    FoldedLanes folded;
+    for (size_t i = 0; i < epilogue_->folds.size(); ++i) {
+      folded.of_fold[i].fill(epilogue_->folds[i].initial);
+    }
+    operands[epilogue_->operands.size()].data = number_of(&folded);
+    call(operands.data());
+    fold(folded);
+  }
   /// The piece has been written.
   void end(const OutputPiece& piece, std::byte* scratch) const;
 
  private:
+  /// What a kernel's calls have folded, lane by lane.
+  struct FoldedLanes {
+    static constexpr size_t lanes = 16;
+    alignas(64) std::array<std::array<uint32_t, lanes>, jit::max_folds> of_fold;
+  };
+  EpilogueOperands find_operands(const OutputPiece& piece) const;
+  void fold(const FoldedLanes& folded) const;
+
   /// A piece in scratch, as the epilogue's code takes it. Rows that are one for all operands are
   /// joined.
   struct Rows {

@@ -214,9 +214,10 @@ class BlockRun {
       arguments.output_step = 4 * block_.pixels();
       code(&arguments);
     } else if (bound_.applies_epilogue) {
-      const EpilogueOperands operands = call_.output.find_operands(piece);
-      arguments.epilogue = operands.data();
-      code(&arguments);
+      call_.output.apply_in_kernel(piece, [&](const jit::EpilogueOperand* operands) {
+        arguments.epilogue = operands;
+        code(&arguments);
+      });
     } else {
       run_pieces(of, tiles, piece, arguments, code);
     }

@@ -55,7 +55,8 @@ InnerSlices::InnerSlices(const BoundDense& convolution, int64_t outer)
   while (first < end && !is_inside(first)) ++first;
   while (first < end && !is_inside(end - 1)) --end;
   const int64_t steps_of_slice = count_ / plan_.slices;
-  if (!takes(plan_.tile, (end - first) * steps_of_slice)) return;
+  const jit::DenseTile tile = kernel_tile(plan_.tile, convolution.applies_epilogue);
+  if (!takes(tile, (end - first) * steps_of_slice)) return;
   first_ = first * steps_of_slice;
   end_ = end * steps_of_slice;
 }

@@ -180,10 +180,11 @@ class SlidingRun {
                             .pixel = (piece.outer * plan_.rows.output + piece.row) * width + column,
                             .pixels = (piece.row_end - piece.row - 1) * width + columns};
     if (bound_.applies_epilogue) {
-      const EpilogueOperands operands = output_.find_operands(of);
-      Arguments arguments = arguments_of(piece, of, column, {});
-      arguments.epilogue = operands.data();
-      run_slices(piece, arguments);
+      output_.apply_in_kernel(of, [&](const jit::EpilogueOperand* operands) {
+        Arguments arguments = arguments_of(piece, of, column, {});
+        arguments.epilogue = operands;
+        run_slices(piece, arguments);
+      });
       return;
     }
     const PieceMemory to = output_.begin(of, scratch);

@@ -46,8 +46,8 @@ class Writer {
     text_ += fmt::format("{}; {}\n", text_.empty() ? "" : "\n", name);
   }
 
-  Status write(const detail::EmptyStep&, const std::string& name) {
-    heading(name + ": no elements");
+  Status write(const detail::EmptyStep& step, const std::string& name) {
+    heading(name + (step.is_folded ? ": folded by a convolution's kernels" : ": no elements"));
     return {};
   }
 

@@ -76,7 +76,8 @@ class KLoopEmitter {
   /// All k steps but the peeled ones.
   void emit_loop();
   /// The peeled k steps of one row group after another, each followed by its zero-point
-  /// compensation and by what `emit_end` emits. All rows are one group where none are peeled.
+  /// compensation, unless first values have it, and by what `emit_end` emits. All rows are one
+  /// group where none are peeled.
   void emit_row_groups(const std::function<void(const TileRows&)>& emit_end);
 
   // With tile registers (tile_registers.cpp):

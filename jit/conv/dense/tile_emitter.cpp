@@ -29,7 +29,7 @@ DenseEmitter::DenseEmitter(const DenseTile& tile, const Target& target,
                            const TileEpilogue* epilogue, const CodeBuffer& buffer)
     : KLoopEmitter(tile, target, buffer) {
   if (epilogue == nullptr) return;
-  assert(!tile.has_idle_products);
+  assert(!tile.has_idle_products && !tile.transposes_registers);
   EpilogueUse use = {.frame = staging_bytes(),
                      .taken = {.vectors = transposes() ? transposed_vectors : 0}};
   epilogue_ = std::make_unique<EpilogueEmitter>(code_, target_, *epilogue, use);
@@ -119,6 +119,7 @@ void DenseEmitter::emit_rows_epilogue() {
   const auto emit_vectors = [&] {
     epilogue_->emit_begin();
     for (int vector = 0; vector < vectors_; ++vector) emit_vector_epilogue(vector);
+    epilogue_->emit_store_folds();
   };
   if (!whole_rows_) return emit_vectors();
   emit_if_whole([&] { emit_whole_rows_epilogue(); }, emit_vectors);
@@ -134,6 +135,7 @@ void DenseEmitter::emit_whole_rows_epilogue() {
   emit_staging_loop(0, group * row_bytes(), (rows_ - remainder) * row_bytes(),
                     [&] { whole_rows_->emit_apply_rows(sums, group); });
   if (remainder > 0) whole_rows_->emit_apply_rows(sums, remainder);
+  whole_rows_->emit_store_folds();
 }
 
 /// One vector of every row, in a loop over the rows.

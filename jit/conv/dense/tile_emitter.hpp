@@ -22,8 +22,8 @@ inline constexpr uint32_t transposed_vectors = 0xff;
 
 /// Emits one microkernel: a loop over tiles.
 ///
-/// Accumulators are stored as they are, or go through a staging buffer on the stack, so that a
-/// transposition or an epilogue has all registers.
+/// Accumulators are stored as they are, or transposed in registers, or go through a staging buffer
+/// on the stack, so that a transposition or an epilogue has all registers.
 class DenseEmitter final : KLoopEmitter {
  public:
   DenseEmitter(const DenseTile& tile, const Target& target, const TileEpilogue* epilogue,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The microkernel of dense integer convolutions: it multiplies packed weights by packed input along
-// K and fills a register tile of accumulators, then subtracts the zero-point compensation, applies
-// an epilogue and stores.
+// K and fills a register tile of accumulators, less the zero-point compensation, applies an
+// epilogue and stores.
 //
 // A register tile has rows and vectors: acc[row][vector] += broadcast(row) x vector(vector). It is
 // pixel-vectorised (vectors of output pixels; rows are output channels) or channel-vectorised
@@ -101,8 +101,9 @@ struct DenseTile {
   /// Channel-vectorised, of u8 by i8: whether x is signed and read where it is, so that it gets its
   /// sign flip operand by operand.
   bool has_sign_flip = false;
-  /// Transposed, with AVX-512 and without tile registers: whether accumulators are transposed by
-  /// shuffles in registers, not by loads of their parts from the staging buffer.
+  /// Transposed, with AVX-512 and without tile registers, epilogue and peeled k steps: whether
+  /// accumulators are transposed by shuffles in registers, not by loads of their parts from the
+  /// staging buffer. Plans may have it with both of these (kernel_tile, dense_plan.hpp).
   bool transposes_registers = false;
   // Where tile registers multiply (ProductEngine::tiles), channel-vectorised:
   /// Positions from one row of pixels to the next, where rows are one line with dead positions

@@ -41,6 +41,7 @@ void DenseEmitter::emit_transposed_epilogue() {
       }
     });
   }
+  epilogue_->emit_store_folds();
 }
 
 /// All pixels of a channel after each other: they are on one page, those of other channels are not.

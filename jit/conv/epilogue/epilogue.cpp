@@ -326,12 +326,6 @@ bool is_scalar(LaneOp op) {
          op == LaneOp::float_remainder_each || op == LaneOp::gather;
 }
 
-bool is_simple(const LaneProgram& program) {
-  return program.code.size() <= max_instructions && program.widest_bits() <= max_lane_bits &&
-         std::ranges::none_of(program.code,
-                              [](const LaneInst& inst) { return is_scalar(inst.op); });
-}
-
 bool has_tables(const LaneInst& inst) {
   return looks_up(inst.narrowing) ||
          (encodes(inst.narrowing) && inst.narrowing != Narrowing::magnitude_code);
@@ -345,6 +339,12 @@ bool may_address(ElementType element, const TileOperand& operand, bool is_input)
 }
 
 }  // namespace
+
+bool is_applicable(const LaneProgram& program) {
+  return program.code.size() <= max_instructions && program.widest_bits() <= max_lane_bits &&
+         std::ranges::none_of(program.code,
+                              [](const LaneInst& inst) { return is_scalar(inst.op); });
+}
 
 bool is_packable(const LaneProgram& program, const LaneInst& inst) {
   return inst.op == LaneOp::store && !has_tables(inst) && bits_of(inst.type) == 32 &&
@@ -360,12 +360,14 @@ int vectors_of_packs(const TileEpilogue& epilogue) {
 
 int vectors_for(const TileEpilogue* epilogue) {
   if (epilogue == nullptr) return 0;
-  return std::ranges::any_of(epilogue->program.code, has_tables) ? min_table_vectors : min_vectors;
+  const auto folds = static_cast<int>(epilogue->operands.size() - epilogue->in_memory());
+  const bool looks_up = std::ranges::any_of(epilogue->program.code, has_tables);
+  return (looks_up ? min_table_vectors : min_vectors) + folds;
 }
 
 std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& walk,
                                           const Target& target) {
-  if (!target.has_avx512() || !is_simple(nest.program)) return std::nullopt;
+  if (!target.has_avx512() || !is_applicable(nest.program)) return std::nullopt;
   if (nest.operands() > max_tile_operands + 1) return std::nullopt;
   TileEpilogue epilogue = {.program = nest.program,
                            .source = nest.epilogue->source,

@@ -9,6 +9,7 @@
 // (EpilogueWalk; runtime/conv/convolution_output.hpp).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -70,7 +71,7 @@ struct TileOperand {
 };
 
 /// An epilogue that kernels can apply: all that their code of it depends on. Operands are the
-/// program's sources, then its sinks.
+/// program's sources, then its sinks, of which those that fold come last (folded_results.hpp).
 struct TileEpilogue {
   LaneProgram program;
   size_t source = 0;  ///< the operand that is the accumulators
@@ -78,6 +79,11 @@ struct TileEpilogue {
   bool rows_of_channels = false;  ///< rows are pixels' channels; else channels' pixels
 
   size_t inputs() const { return program.sources.size(); }
+  /// Operands that are in memory element by element: all but those that are folded into.
+  size_t in_memory() const {
+    const auto folds = [](const MemoryOperand& sink) { return sink.fold != Fold::none; };
+    return operands.size() - static_cast<size_t>(std::ranges::count_if(program.sinks, folds));
+  }
   ElementType element(size_t operand) const {
     return operand < inputs() ? program.sources[operand].element
                               : program.sinks[operand - inputs()].element;
@@ -114,6 +120,10 @@ Result<MachineCode> emit_any_kernel(const Spec& spec, const Target& target,
 /// Operands beside the accumulators, each of which has a register for its address.
 inline constexpr size_t max_tile_operands = 6;
 
+/// Whether kernels can apply the program: it does not go lane by lane, its lanes have at most 32
+/// bits, and it is not long.
+bool is_applicable(const LaneProgram& program);
+
 /// The epilogue of a nest, where kernels can apply it: with AVX-512, lanes of at most 32 bits, few
 /// operands of whole bytes, a program that does not go lane by lane and is not long.
 std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& walk,
@@ -140,7 +150,8 @@ int vectors_of_packs(const TileEpilogue& epilogue);
 /// Vectors that kernels whose own stay in use leave to an epilogue; null: none.
 int vectors_for(const TileEpilogue* epilogue);
 
-/// Where an operand of one call is.
+/// Where an operand of one call is; of what is folded the first one alone, at whose address there
+/// are 64 bytes for each, to which kernels add their results.
 struct EpilogueOperand {
   int64_t data = 0;      ///< address of the first row's first element
   int64_t row_step = 0;  ///< bytes from one row to the next

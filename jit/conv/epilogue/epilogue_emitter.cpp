@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 #include <cstddef>
 #include <numeric>
 #include <utility>
 
+#include "jit/emit/fold_ops.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/lane/unsigned_stores.hpp"
 
@@ -34,6 +36,19 @@ constexpr int operands_at = 16;
 constexpr int saved_bytes = 128;
 static_assert(operands_at + sizeof(EpilogueOperand) * (max_tile_operands + 1) <= saved_bytes);
 
+/// The frame then has, where there are folds, the address of what has been folded.
+constexpr int fold_bytes = 64;
+
+/// The registers that an epilogue may not overwrite, with the highest others, which folds take.
+TakenRegisters with_folds_taken(TakenRegisters taken, int folds) {
+  for (int i = 31; folds > 0; --i) {
+    const uint32_t vector = uint32_t{1} << i;
+    folds -= (taken.vectors & vector) == 0 ? 1 : 0;
+    taken.vectors |= vector;
+  }
+  return taken;
+}
+
 /// Whether results of 8 bits are packed: vectors follow each other so that several can be.
 bool packs(const TileEpilogue& epilogue, const EpilogueUse& use) {
   const bool may_pack = use.order == EpilogueOrder::rows || use.order == EpilogueOrder::channels;
@@ -52,7 +67,7 @@ TileEpilogue with_stores(TileEpilogue epilogue, const EpilogueUse& use) {
 
 template <class Visit>
 void EpilogueAddresses::for_each_operand(const Visit& visit) const {
-  for (size_t k = 0; k < epilogue_.operands.size(); ++k) {
+  for (size_t k = 0; k < epilogue_.in_memory(); ++k) {
     if (k != epilogue_.source) visit(k);
   }
 }
@@ -135,8 +150,9 @@ EpilogueEmitter::EpilogueEmitter(Assembler& code, const Target& target,
                                  const TileEpilogue& epilogue, const EpilogueUse& use)
     : EpilogueAddresses(code, with_stores(epilogue, use), use),
       lanes_(code, target, epilogue_.program, lanes,
-             packs(epilogue_, use) ? vectors_of_packs(epilogue_) : 0, levels(), use.taken) {
-  lanes_.set_spill_base(use.frame + saved_bytes);
+             packs(epilogue_, use) ? vectors_of_packs(epilogue_) : 0, levels(),
+             with_folds_taken(use.taken, folds())) {
+  lanes_.set_spill_base(use.frame + saved_bytes + (folds() > 0 ? fold_bytes : 0));
   for (size_t k = 0; k < epilogue_.inputs(); ++k) add_source(k);
   sinks_.resize(epilogue_.program.sinks.size());
   for (const LaneInst& inst : epilogue_.program.code) {
@@ -170,7 +186,10 @@ void EpilogueEmitter::add_source(size_t operand) {
 void EpilogueEmitter::add_sink(const LaneInst& store) {
   const auto sink = static_cast<size_t>(store.imm);
   const size_t operand = epilogue_.inputs() + sink;
-  if (packs(epilogue_, use_) && is_packable(epilogue_.program, store)) {
+  if (const Fold fold = epilogue_.program.sinks[sink].fold; fold != Fold::none) {
+    const auto number = static_cast<int>(operand - epilogue_.in_memory());
+    sinks_[sink] = &folded_.emplace_back(number, fold, *this);
+  } else if (packs(epilogue_, use_) && is_packable(epilogue_.program, store)) {
     sinks_[sink] = &packed_.emplace_back(operand, store, *this);
   } else {
     MemorySink& to = memory_sinks_.emplace_back(operand, epilogue_.element(operand), false, *this);
@@ -288,6 +307,53 @@ void EpilogueEmitter::emit_put_masked(const Zmm& pack, int chunk, const Xmm& par
   code_.vmovdqu8(code_.ptr[gpr::scratch] | tail_mask, chunk > 0 ? part : Xmm(pack.getIdx()));
 }
 
+// ---- folds
+
+int EpilogueEmitter::folds() const {
+  return static_cast<int>(epilogue_.operands.size() - epilogue_.in_memory());
+}
+
+/// The register of a fold: those that the epilogue takes for all are in ascending order.
+Zmm EpilogueEmitter::folded(int number) const {
+  uint32_t own = with_folds_taken(use_.taken, folds()).vectors & ~use_.taken.vectors;
+  while (number-- > 0) own &= own - 1;
+  return Zmm(std::countr_zero(own));
+}
+
+void EpilogueEmitter::Folded::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
+  const Zmm all = epilogue.folded(number);
+  const Zmm value(emitter.use(inst.a).getIdx());
+  const Zmm to = epilogue.mode(0) == ChunkMode::masked ? all | tail_mask : all;
+  emit_fold(emitter.code(), emitter.target(), fold, 32, to, all, value, FoldScratch());
+}
+
+/// RAX has the address of the call's operands.
+void EpilogueEmitter::emit_find_folds() {
+  if (folded_.empty()) return;
+  const Section fold = code_.section(CodeSection::fold_results);
+  const size_t results = epilogue_.in_memory();
+  code_.mov(gpr::scratch, code_.ptr[gpr::scratch + results * sizeof(EpilogueOperand)]);
+  code_.mov(code_.qword[gpr::stack + (use_.frame + saved_bytes)], gpr::scratch);
+}
+
+void EpilogueEmitter::emit_load_folds() {
+  emit_move_folds([&](const Zmm& vector, const Address& at) { code_.vmovups(vector, at); });
+}
+
+void EpilogueEmitter::emit_store_folds() {
+  emit_move_folds([&](const Zmm& vector, const Address& at) { code_.vmovups(at, vector); });
+}
+
+template <class Move>
+void EpilogueEmitter::emit_move_folds(const Move& move) {
+  if (folded_.empty()) return;
+  const Section fold = code_.section(CodeSection::fold_results);
+  code_.mov(gpr::scratch, code_.qword[gpr::stack + (use_.frame + saved_bytes)]);
+  for (const Folded& each : folded_) {
+    move(folded(each.number), code_.zword[gpr::scratch + each.number * vector_bytes]);
+  }
+}
+
 // ---- the program
 
 void EpilogueEmitter::emit_enter(const Address& operands) {
@@ -304,14 +370,16 @@ void EpilogueEmitter::emit_enter(const Address& operands) {
     code_.vmovups(copied.as(128), code_.ptr[gpr::scratch + k * sizeof(EpilogueOperand)]);
     code_.vmovups(data(k), copied.as(128));
   });
+  emit_find_folds();
 }
 
 int EpilogueEmitter::frame_bytes() const {
-  return saved_bytes + static_cast<int>(epilogue_.program.code.size()) * vector_bytes;
+  const auto values = static_cast<int>(epilogue_.program.code.size());
+  return saved_bytes + (folds() > 0 ? fold_bytes : 0) + values * vector_bytes;
 }
 
 void EpilogueEmitter::emit_leave() {
-  assert(saved_bytes + lanes_.spill_bytes() <= frame_bytes());
+  assert(saved_bytes + (folds() > 0 ? fold_bytes : 0) + lanes_.spill_bytes() <= frame_bytes());
   if (epilogue_.program.uses_float_state()) {
     const Section float_state = code_.section(CodeSection::float_state);
     code_.ldmxcsr(code_.dword[gpr::stack + use_.frame]);
@@ -321,6 +389,7 @@ void EpilogueEmitter::emit_leave() {
 void EpilogueEmitter::emit_begin() {
   lanes_.emit_constants(sources_, sinks_);
   lanes_.emit_hoisted(LoopLevel::nest, sources_);
+  emit_load_folds();
 }
 
 void EpilogueEmitter::emit_apply(const Address& sums) {

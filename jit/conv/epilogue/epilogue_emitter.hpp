@@ -76,7 +76,7 @@ class EpilogueAddresses : public OperandLocator {
   int64_t element_of_iteration() const override { return 0; }
 
  protected:
-  /// Calls `visit(k)` for each operand but the accumulators.
+  /// Calls `visit(k)` for each operand in memory but the accumulators.
   template <class Visit>
   void for_each_operand(const Visit& visit) const;
   int bytes_of(size_t operand) const { return bits_of(epilogue_.element(operand)) / 8; }
@@ -111,8 +111,10 @@ class EpilogueEmitter final : public EpilogueAddresses {
   /// address is at `operands`, to the frame; puts the caller's environment back.
   void emit_enter(const Xbyak::Address& operands);
   void emit_leave();
-  /// Constants, and what is the same for all rows.
+  /// Constants, what is the same for all rows, and what has been folded.
   void emit_begin();
+  /// Leaves what has been folded in memory, from where the next `emit_begin` takes it.
+  void emit_store_folds();
   /// Addresses in the frame: what is the same for a row; for pixels, for some channels of all.
   void emit_begin_row() { lanes_.emit_hoisted(LoopLevel::row, sources_); }
   /// Applies the program to one vector of accumulators in memory, or in a register.
@@ -156,6 +158,21 @@ class EpilogueEmitter final : public EpilogueAddresses {
     int waiting = 0;
   };
 
+  /// What is folded, into a register.
+  struct Folded final : Sink {
+    Folded(int n, Fold by, EpilogueEmitter& of) : number(n), fold(by), epilogue(of) {}
+    void emit_store(LaneEmitter& emitter, const LaneInst& inst) override;
+    const int number;
+    const Fold fold;
+    EpilogueEmitter& epilogue;
+  };
+  int folds() const;
+  Xbyak::Zmm folded(int number) const;
+  void emit_find_folds();
+  void emit_load_folds();
+  template <class Move>
+  void emit_move_folds(const Move& move);
+
   std::vector<LoopLevel> levels() const;
   void add_source(size_t operand);
   void add_sink(const LaneInst& store);
@@ -172,6 +189,7 @@ class EpilogueEmitter final : public EpilogueAddresses {
   std::deque<MemorySource> memory_sources_;
   std::deque<MemorySink> memory_sinks_;
   std::deque<Packed> packed_;
+  std::deque<Folded> folded_;
   std::vector<Source*> sources_;
   std::vector<Sink*> sinks_;
 };

@@ -206,6 +206,7 @@ class SlidingEmitter {
     const Section exit = code_.section(CodeSection::exit);
     if (epilogue_) {
       if (return_bytes > 0) code_.lower_stack(return_bytes);
+      epilogue_->emit_store_folds();
       epilogue_->emit_leave();
       code_.leave_aligned_frame(return_bytes);
     }

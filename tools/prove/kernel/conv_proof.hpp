@@ -33,7 +33,8 @@ struct ConvProof {
 /// Proves calls of several counts, the least ones and such with more than one of all that code
 /// repeats; of packers every count, step and address, and of dense kernels without tile registers
 /// every count of k steps and of register tiles. Fails (internal), naming instruction or element,
-/// where something is wrong; unsupported, where an instruction or a lane operation has no meaning.
+/// where something is wrong; unsupported, where an instruction or a lane operation has no meaning,
+/// or where the epilogue folds results.
 Result<ConvProof> prove_kernel(const KernelSubject<jit::PackInput>& kernel, const Decide& decide);
 Result<ConvProof> prove_kernel(const KernelSubject<jit::PackWeights>& kernel, const Decide& decide);
 Result<ConvProof> prove_kernel(const KernelSubject<jit::DenseTile>& kernel, const Decide& decide);

@@ -192,6 +192,7 @@ class DenseLoops {
 
 Result<ConvProof> prove_kernel(const KernelSubject<DenseTile>& kernel, const Decide& decide) {
   ResultProver prover(kernel.epilogue, decide);
+  if (Status status = prover.check_provable(); !status) return status.error();
   for (const DenseCounts& counts : counts_of(kernel.spec)) {
     Status status = prove_call(kernel.code, DenseCall(kernel, counts, prover));
     if (!status) return status.error();

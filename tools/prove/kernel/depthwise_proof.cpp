@@ -253,6 +253,7 @@ class DepthwiseCall : SlidingCall<DepthwiseSpec> {
 
 Result<ConvProof> prove_kernel(const KernelSubject<DepthwiseSpec>& kernel, const Decide& decide) {
   ResultProver prover(kernel.epilogue, decide);
+  if (Status status = prover.check_provable(); !status) return status.error();
   Status status = prove_call(kernel.code, DepthwiseCall(kernel, prover));
   if (!status) return status.error();
   return prover.proof();

@@ -57,6 +57,11 @@ uint64_t EpilogueCall::address_of(size_t operand, int64_t row, int64_t element) 
 
 // ---- comparing
 
+Status ResultProver::check_provable() const {
+  if (epilogue_ == nullptr || epilogue_->in_memory() == epilogue_->operands.size()) return {};
+  return Error(ErrorCode::unsupported, "kernels that fold their results are not proved");
+}
+
 Status ResultProver::compare_sum(KernelCall& call, uint64_t address, const Term& sum,
                                  std::string_view where) {
   const Term found = call.stored(address, 32);

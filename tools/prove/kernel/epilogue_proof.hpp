@@ -58,6 +58,8 @@ class ResultProver {
   ResultProver(const jit::TileEpilogue* epilogue, Decide decide)
       : epilogue_(epilogue), decisions_(std::move(decide)) {}
 
+  /// Fails (unsupported) where kernels fold results: what they leave of these is not compared.
+  Status check_provable() const;
   const jit::TileEpilogue* epilogue() const { return epilogue_; }
   ConvProof& proof() { return proof_; }
 

@@ -312,6 +312,7 @@ class GroupedCall : SlidingCall<GroupedNhwcSpec> {
 
 Result<ConvProof> prove_kernel(const KernelSubject<GroupedNhwcSpec>& kernel, const Decide& decide) {
   ResultProver prover(kernel.epilogue, decide);
+  if (Status status = prover.check_provable(); !status) return status.error();
   for (size_t range = 0; range < kernel.spec.ranges.size(); ++range) {
     Status status = prove_call(kernel.code, GroupedCall(kernel, static_cast<int>(range), prover));
     if (!status) return status.error();
