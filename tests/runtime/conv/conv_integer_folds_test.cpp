@@ -40,7 +40,7 @@ const FoldedLayer layers[] = {
      {1, 20, 7, 7},
      "{group = 20, pads = [1, 1, 1, 1]}"},
     {"grouped", {1, 13, 9, 48}, {24, 8, 3, 3}, {1, 11, 7, 24}, "{group = 6, layout = nhwc}", true},
-    {"depthwise, phases of rows",
+    {"depthwise, dilated rows",
      {1, 13, 13, 32},
      {32, 1, 3, 3},
      {1, 13, 13, 32},
