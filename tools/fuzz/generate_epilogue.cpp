@@ -220,7 +220,18 @@ void OperationDrawer::shape_epilogue(const EpilogueCell& cell, size_t y,
   }
   const EpilogueForm width = cell.form == split_bytes ? sub_byte : cell.form;
   const ElementType to = draw_width(random_, width);
-  add(conversion(value, to, draw_options(random_, program_.element_of(value), to)));
+  if (add(conversion(value, to, draw_options(random_, program_.element_of(value), to)))) {
+    draw_range(last());
+  }
+}
+
+/// At times the range of a value, which kernels fold as they store it.
+void OperationDrawer::draw_range(size_t value) {
+  const bool has_range = admits(info(OpKind::reduce_min).types, program_.element_of(value));
+  if (!has_range || random_.percent(50)) return;
+  for (const OpKind op : {OpKind::reduce_min, OpKind::reduce_max}) {
+    if (random_.percent(80)) add({.op = op, .operands = {value}});
+  }
 }
 
 }  // namespace castor::fuzz

@@ -95,6 +95,7 @@ class OperationDrawer {
   bool convolve(size_t x, const DrawnConvolution& drawn, const ConvolutionOperands& given);
   Dims draw_beside(const Dims& y, ConvolutionLayout layout, bool in_part);
   size_t draw_chain(size_t value, const std::vector<size_t>& beside, size_t length);
+  void draw_range(size_t value);
   void shape_epilogue(const EpilogueCell& cell, size_t y, const std::vector<size_t>& beside,
                       const std::function<bool()>& convolve_again);
   size_t as_bytes(size_t value);
