@@ -158,8 +158,8 @@ EventCounts tile_cost(const DensePlan& plan, const DenseTile& tile, double unali
 EventCounts tiles_cost(const DensePlan& plan, const DenseTile& tile, double unaligned,
                        const Target& target) {
   const int64_t channels = plan.geometry.group_out_channels();
-  EventCounts cost =
-      tile_cost(plan, tile, unaligned, target) * static_cast<double>(channels / tile.channels);
+  const int64_t whole = channels / tile.channels;
+  EventCounts cost = tile_cost(plan, tile, unaligned, target) * static_cast<double>(whole);
   if (channels % tile.channels > 0) {
     DenseTile last = tile;
     last.channels = static_cast<int>(channels % tile.channels);
