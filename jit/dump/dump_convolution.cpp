@@ -79,21 +79,14 @@ Result<ConvolutionProblem> likely_problem(const Function& function, std::span<co
                             .has_constant_weights = likely->has_constant_weights};
 }
 
-/// The epilogue that kernels may apply to their register tiles, in the order in which binding tries
-/// its ways: with the folds of a result, and without.
+/// The ways in which kernels may apply the epilogue to their register tiles, in the order in which
+/// binding tries them; none where a nest of its own applies it, or where there is none.
 std::vector<TileEpilogue> likely_epilogues(const Function& function, std::span<const Nest> nests,
                                            size_t index, const Target& target) {
-  std::vector<TileEpilogue> ways;
-  if (!is_fused(nests[index])) return ways;
-  const Nest& nest = nests[index + 1];
-  auto alone = likely_tile_epilogue(function, nest, target);
-  if (!alone) return ways;
-  if (nest.folded) {
-    auto folding = with_folds(*alone, nest.folded->output, nests[nest.folded->nest]);
-    if (folding) ways.push_back(std::move(*folding));
-  }
-  ways.push_back(std::move(*alone));
-  return ways;
+  if (!is_fused(nests[index])) return {};
+  auto epilogue = likely_tile_epilogue(function, nests[index + 1], target);
+  if (!epilogue) return {};
+  return ways_to_apply(std::move(*epilogue), nests[index + 1], nests);
 }
 
 DenseTile kernel_of(const DensePlan& plan, bool has_epilogue) {
@@ -105,10 +98,9 @@ GroupedNhwcSpec kernel_of(const GroupedNhwcPlan& plan, bool) { return plan.spec;
 std::string epilogue_text(const Function& function, std::span<const Nest> nests, size_t index,
                           const TileEpilogue* applied) {
   if (applied == nullptr) return text_of(function, *nests[index].fusion);
-  std::string text = "the next nest, on each tile, by the kernel itself";
-  const bool folds = applied->in_memory() < applied->operands.size();
-  if (folds) text += fmt::format(", with the folds of nest {}", nests[index + 1].folded->nest);
-  return text;
+  const std::string text = "the next nest, on each tile, by the kernel itself";
+  if (applied->folds() == 0) return text;
+  return text + fmt::format(", with the folds of nest {}", nests[index + 1].folded->nest);
 }
 
 }  // namespace

@@ -85,27 +85,23 @@ Result<bool> NestBinder::bind_fused(const jit::Nest& convolution) {
   return true;
 }
 
-/// The epilogue as kernels may apply it, if they can: first with the folds of a result, for which
-/// `bound` gets memory, then without.
+/// The ways in which kernels may apply the epilogue, if they can. What they may fold gets memory
+/// here, before the convolution's scratch is free for others again.
 std::vector<jit::TileEpilogue> NestBinder::tile_epilogues(const jit::Nest& nest,
                                                           BoundEpilogue& bound) {
-  std::vector<jit::TileEpilogue> tiles;
   auto tile = jit::tile_epilogue(nest, bound.walk, compiled_.target);
-  if (!tile) return tiles;
-  if (nest.folded) {
-    const jit::Nest& folding = compiled_.nests[nest.folded->nest];
-    auto folds = jit::with_folds(*tile, nest.folded->output, folding);
-    if (folds) tiles.push_back(std::move(*folds));
-    for (size_t k = 0; folds && k < folding.outputs.size(); ++k) {
-      const jit::NestOutput& output = folding.outputs[k];
-      const auto& [element, index_bits, fold] = folding.program.sinks[k];
-      bound.folds.push_back(
-          {origins_.of_accumulator(output.value, output.accumulator, element).origin, fold,
-           static_cast<uint32_t>(output.initial)});
-    }
+  if (!tile) return {};
+  auto ways = jit::ways_to_apply(std::move(*tile), nest, compiled_.nests);
+  if (ways.front().folds() == 0) return ways;
+  const jit::Nest& folding = compiled_.nests[nest.folded->nest];
+  for (size_t k = 0; k < folding.outputs.size(); ++k) {
+    const jit::NestOutput& output = folding.outputs[k];
+    const jit::MemoryOperand& sink = folding.program.sinks[k];
+    bound.folds.push_back(
+        {origins_.of_accumulator(output.value, output.accumulator, sink.element).origin, sink.fold,
+         static_cast<uint32_t>(output.initial)});
   }
-  tiles.push_back(std::move(*tile));
-  return tiles;
+  return ways;
 }
 
 /// Adds the operands of an epilogue, and their strides over its space; its source has none.
@@ -169,8 +165,7 @@ Status NestBinder::bind_convolution_into(const jit::Nest& nest, const OperandOri
     }
   } while (!result.convolution->applies_epilogue && ++way < tiles.size());
   if (epilogue != nullptr) {
-    const bool folds = way < tiles.size() && tiles[way].in_memory() < tiles[way].operands.size();
-    if (folds) {
+    if (way < tiles.size() && tiles[way].folds() > 0) {
       is_folded_[compiled_.nests[at_ + 1].folded->nest] = true;
     } else {
       epilogue->folds.clear();

@@ -76,7 +76,10 @@ TEST_P(CompileLimit, OfFunctions) {
   if (row.in_function.empty()) return;
   const Result<Runtime> less = Runtime::create({.limits = with(row, row.found - 1)});
   const bool plans_nests = less->tier().has_value();
-  if (row.name == "nests" && !plans_nests) GTEST_SKIP() << "no code, so no nests";
+  if (row.name == "nests" && !plans_nests) {  // no code, so no nests
+    EXPECT_TRUE(less->compile(function).ok());
+    return;
+  }
   for (int round = 0; round < 2; ++round) {  // refusals are not kept
     const Result<Kernel> refused = less->compile(function);
     ASSERT_FALSE(refused.ok());

@@ -4,15 +4,17 @@
 
 #include <algorithm>
 
+#include "jit/dump/dump.hpp"
 #include "jit/emit/chunk_plan.hpp"
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/compiled.hpp"
 #include "runtime/state_access.hpp"
 #include "tests/support/on_every_engine.hpp"
+#include "tests/support/published.hpp"
 
 namespace castor::test {
 
-/// Whether a bound kernel has streaming code that does whole blocks.
+/// Whether a bound kernel has streaming code that does whole blocks: that of their form.
 inline bool streams_blocks(const BoundKernel& kernel) {
   const detail::BoundState& bound = detail::StateAccess::of(kernel);
   return std::ranges::any_of(bound.steps, [&](const detail::Step& step) {
@@ -21,7 +23,10 @@ inline bool streams_blocks(const BoundKernel& kernel) {
     const detail::Compiled& compiled = *bound.kernel->compiled;
     const jit::NestForm form = jit::streaming_form(compiled.nests[elementwise->nest],
                                                    elementwise->space.form, compiled.target);
-    return form.baked_period > 0;
+    if (form.baked_period == 0) return false;
+    const Result<jit::MachineCode> code = jit::emit_annotated(
+        *compiled.canonical, compiled.nests[elementwise->nest], form, compiled.target);
+    return code.ok() && is_published(*code, elementwise->streaming->block);
   });
 }
 

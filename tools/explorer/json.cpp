@@ -212,13 +212,17 @@ json candidate_json(const CandidateCost& candidate) {
 }
 
 json convolution_json(const Convolution& convolution) {
+  jit::ConvolutionPlan kernels_plan = convolution.plan;
+  if (auto* dense = std::get_if<jit::DensePlan>(&kernels_plan)) {
+    dense->tile = kernel_tile(dense->tile, convolution.candidates.front().applies_epilogue);
+  }
   json candidates = json::array();
   for (const CandidateCost& each : convolution.candidates) {
     candidates.push_back(candidate_json(each));
   }
   return {{"candidates", candidates},
           {"geometry", geometry_json(convolution.problem.geometry)},
-          {"plan", std::visit([](const auto& plan) { return plan_json(plan); }, convolution.plan)}};
+          {"plan", std::visit([&](const auto& plan) { return plan_json(plan); }, kernels_plan)}};
 }
 
 // ---- functions

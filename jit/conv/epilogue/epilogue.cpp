@@ -360,9 +360,8 @@ int vectors_of_packs(const TileEpilogue& epilogue) {
 
 int vectors_for(const TileEpilogue* epilogue) {
   if (epilogue == nullptr) return 0;
-  const auto folds = static_cast<int>(epilogue->operands.size() - epilogue->in_memory());
   const bool looks_up = std::ranges::any_of(epilogue->program.code, has_tables);
-  return (looks_up ? min_table_vectors : min_vectors) + folds;
+  return (looks_up ? min_table_vectors : min_vectors) + static_cast<int>(epilogue->folds());
 }
 
 std::optional<TileEpilogue> tile_epilogue(const Nest& nest, const EpilogueWalk& walk,

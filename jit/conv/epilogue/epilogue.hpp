@@ -79,11 +79,13 @@ struct TileEpilogue {
   bool rows_of_channels = false;  ///< rows are pixels' channels; else channels' pixels
 
   size_t inputs() const { return program.sources.size(); }
-  /// Operands that are in memory element by element: all but those that are folded into.
-  size_t in_memory() const {
-    const auto folds = [](const MemoryOperand& sink) { return sink.fold != Fold::none; };
-    return operands.size() - static_cast<size_t>(std::ranges::count_if(program.sinks, folds));
+  /// Sinks that fold.
+  size_t folds() const {
+    const auto is_folded = [](const MemoryOperand& sink) { return sink.fold != Fold::none; };
+    return static_cast<size_t>(std::ranges::count_if(program.sinks, is_folded));
   }
+  /// Operands that are in memory element by element: all but those that are folded into.
+  size_t in_memory() const { return operands.size() - folds(); }
   ElementType element(size_t operand) const {
     return operand < inputs() ? program.sources[operand].element
                               : program.sinks[operand - inputs()].element;

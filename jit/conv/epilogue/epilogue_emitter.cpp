@@ -39,13 +39,15 @@ static_assert(operands_at + sizeof(EpilogueOperand) * (max_tile_operands + 1) <=
 /// The frame then has, where there are folds, the address of what has been folded.
 constexpr int fold_bytes = 64;
 
-/// The registers that an epilogue may not overwrite, with the highest others, which folds take.
-TakenRegisters with_folds_taken(TakenRegisters taken, int folds) {
-  for (int i = 31; folds > 0; --i) {
-    const uint32_t vector = uint32_t{1} << i;
-    folds -= (taken.vectors & vector) == 0 ? 1 : 0;
-    taken.vectors |= vector;
-  }
+/// The highest registers that are not taken, for that many folds.
+uint32_t fold_vectors(uint32_t taken, size_t folds) {
+  uint32_t vectors = 0;
+  for (; folds > 0; --folds) vectors |= std::bit_floor(~(taken | vectors));
+  return vectors;
+}
+
+TakenRegisters with_fold_vectors(TakenRegisters taken, size_t folds) {
+  taken.vectors |= fold_vectors(taken.vectors, folds);
   return taken;
 }
 
@@ -151,8 +153,8 @@ EpilogueEmitter::EpilogueEmitter(Assembler& code, const Target& target,
     : EpilogueAddresses(code, with_stores(epilogue, use), use),
       lanes_(code, target, epilogue_.program, lanes,
              packs(epilogue_, use) ? vectors_of_packs(epilogue_) : 0, levels(),
-             with_folds_taken(use.taken, folds())) {
-  lanes_.set_spill_base(use.frame + saved_bytes + (folds() > 0 ? fold_bytes : 0));
+             with_fold_vectors(use.taken, epilogue.folds())) {
+  lanes_.set_spill_base(use.frame + spills_at());
   for (size_t k = 0; k < epilogue_.inputs(); ++k) add_source(k);
   sinks_.resize(epilogue_.program.sinks.size());
   for (const LaneInst& inst : epilogue_.program.code) {
@@ -187,8 +189,9 @@ void EpilogueEmitter::add_sink(const LaneInst& store) {
   const auto sink = static_cast<size_t>(store.imm);
   const size_t operand = epilogue_.inputs() + sink;
   if (const Fold fold = epilogue_.program.sinks[sink].fold; fold != Fold::none) {
-    const auto number = static_cast<int>(operand - epilogue_.in_memory());
-    sinks_[sink] = &folded_.emplace_back(number, fold, *this);
+    uint32_t free = fold_vectors(use_.taken.vectors, epilogue_.folds());
+    for (size_t before = folded_.size(); before > 0; --before) free &= free - 1;
+    sinks_[sink] = &folded_.emplace_back(Zmm(std::countr_zero(free)), fold, *this);
   } else if (packs(epilogue_, use_) && is_packable(epilogue_.program, store)) {
     sinks_[sink] = &packed_.emplace_back(operand, store, *this);
   } else {
@@ -309,19 +312,7 @@ void EpilogueEmitter::emit_put_masked(const Zmm& pack, int chunk, const Xmm& par
 
 // ---- folds
 
-int EpilogueEmitter::folds() const {
-  return static_cast<int>(epilogue_.operands.size() - epilogue_.in_memory());
-}
-
-/// The register of a fold: those that the epilogue takes for all are in ascending order.
-Zmm EpilogueEmitter::folded(int number) const {
-  uint32_t own = with_folds_taken(use_.taken, folds()).vectors & ~use_.taken.vectors;
-  while (number-- > 0) own &= own - 1;
-  return Zmm(std::countr_zero(own));
-}
-
 void EpilogueEmitter::Folded::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
-  const Zmm all = epilogue.folded(number);
   const Zmm value(emitter.use(inst.a).getIdx());
   const Zmm to = epilogue.mode(0) == ChunkMode::masked ? all | tail_mask : all;
   emit_fold(emitter.code(), emitter.target(), fold, 32, to, all, value, FoldScratch());
@@ -336,22 +327,20 @@ void EpilogueEmitter::emit_find_folds() {
   code_.mov(code_.qword[gpr::stack + (use_.frame + saved_bytes)], gpr::scratch);
 }
 
-void EpilogueEmitter::emit_load_folds() {
-  emit_move_folds([&](const Zmm& vector, const Address& at) { code_.vmovups(vector, at); });
-}
-
-void EpilogueEmitter::emit_store_folds() {
-  emit_move_folds([&](const Zmm& vector, const Address& at) { code_.vmovups(at, vector); });
-}
-
 template <class Move>
 void EpilogueEmitter::emit_move_folds(const Move& move) {
   if (folded_.empty()) return;
   const Section fold = code_.section(CodeSection::fold_results);
   code_.mov(gpr::scratch, code_.qword[gpr::stack + (use_.frame + saved_bytes)]);
+  int at = 0;
   for (const Folded& each : folded_) {
-    move(folded(each.number), code_.zword[gpr::scratch + each.number * vector_bytes]);
+    move(each.all, code_.zword[gpr::scratch + at]);
+    at += vector_bytes;
   }
+}
+
+void EpilogueEmitter::emit_store_folds() {
+  emit_move_folds([&](const Zmm& vector, const Address& at) { code_.vmovups(at, vector); });
 }
 
 // ---- the program
@@ -373,13 +362,17 @@ void EpilogueEmitter::emit_enter(const Address& operands) {
   emit_find_folds();
 }
 
+int EpilogueEmitter::spills_at() const {
+  return saved_bytes + (epilogue_.folds() > 0 ? fold_bytes : 0);
+}
+
 int EpilogueEmitter::frame_bytes() const {
   const auto values = static_cast<int>(epilogue_.program.code.size());
-  return saved_bytes + (folds() > 0 ? fold_bytes : 0) + values * vector_bytes;
+  return spills_at() + values * vector_bytes;
 }
 
 void EpilogueEmitter::emit_leave() {
-  assert(saved_bytes + (folds() > 0 ? fold_bytes : 0) + lanes_.spill_bytes() <= frame_bytes());
+  assert(spills_at() + lanes_.spill_bytes() <= frame_bytes());
   if (epilogue_.program.uses_float_state()) {
     const Section float_state = code_.section(CodeSection::float_state);
     code_.ldmxcsr(code_.dword[gpr::stack + use_.frame]);
@@ -389,7 +382,7 @@ void EpilogueEmitter::emit_leave() {
 void EpilogueEmitter::emit_begin() {
   lanes_.emit_constants(sources_, sinks_);
   lanes_.emit_hoisted(LoopLevel::nest, sources_);
-  emit_load_folds();
+  emit_move_folds([&](const Zmm& vector, const Address& at) { code_.vmovups(vector, at); });
 }
 
 void EpilogueEmitter::emit_apply(const Address& sums) {

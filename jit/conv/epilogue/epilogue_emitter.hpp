@@ -158,18 +158,17 @@ class EpilogueEmitter final : public EpilogueAddresses {
     int waiting = 0;
   };
 
-  /// What is folded, into a register.
+  /// What is folded, in a register of its own.
   struct Folded final : Sink {
-    Folded(int n, Fold by, EpilogueEmitter& of) : number(n), fold(by), epilogue(of) {}
+    Folded(const Xbyak::Zmm& in, Fold by, EpilogueEmitter& of) : all(in), fold(by), epilogue(of) {}
     void emit_store(LaneEmitter& emitter, const LaneInst& inst) override;
-    const int number;
+    const Xbyak::Zmm all;
     const Fold fold;
     EpilogueEmitter& epilogue;
   };
-  int folds() const;
-  Xbyak::Zmm folded(int number) const;
+  /// Where values are spilled to in the frame.
+  int spills_at() const;
   void emit_find_folds();
-  void emit_load_folds();
   template <class Move>
   void emit_move_folds(const Move& move);
 

@@ -2,6 +2,8 @@
 #include "jit/conv/epilogue/folded_results.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace castor::jit {
 
@@ -47,19 +49,8 @@ std::optional<size_t> output_of(const Nest& nest, ValueId value) {
   return std::nullopt;
 }
 
-}  // namespace
-
-void mark_folded_results(const Function& function, std::vector<Nest>& nests) {
-  const std::vector<ValueId> roots = reshape_roots(function);
-  for (size_t n = 0; n < nests.size(); ++n) {
-    if (!folds_one_tensor(nests[n])) continue;
-    const ValueId folded = roots[nests[n].inputs[0].value];
-    for (size_t e = 0; e < n; ++e) {
-      if (const auto output = output_of(nests[e], folded)) nests[e].folded = {*output, n};
-    }
-  }
-}
-
+/// The epilogue with the folds of the nest that folds the output; nothing where kernels cannot
+/// apply that.
 std::optional<TileEpilogue> with_folds(TileEpilogue epilogue, size_t output, const Nest& folding) {
   LaneProgram& program = epilogue.program;
   const LaneId stored = stored_lanes(program, output);
@@ -80,6 +71,30 @@ std::optional<TileEpilogue> with_folds(TileEpilogue epilogue, size_t output, con
     epilogue.operands.push_back({.repeats = true, .same_in_rows = true});
   }
   return is_applicable(program) ? std::optional(std::move(epilogue)) : std::nullopt;
+}
+
+}  // namespace
+
+void mark_folded_results(const Function& function, std::vector<Nest>& nests) {
+  const std::vector<ValueId> roots = reshape_roots(function);
+  for (size_t n = 0; n < nests.size(); ++n) {
+    if (!folds_one_tensor(nests[n])) continue;
+    const ValueId folded = roots[nests[n].inputs[0].value];
+    for (size_t e = 0; e < n; ++e) {
+      if (const auto output = output_of(nests[e], folded)) nests[e].folded = {*output, n};
+    }
+  }
+}
+
+std::vector<TileEpilogue> ways_to_apply(TileEpilogue epilogue, const Nest& nest,
+                                        std::span<const Nest> nests) {
+  std::vector<TileEpilogue> ways;
+  if (nest.folded) {
+    auto folding = with_folds(epilogue, nest.folded->output, nests[nest.folded->nest]);
+    if (folding) ways.push_back(std::move(*folding));
+  }
+  ways.push_back(std::move(epilogue));
+  return ways;
 }
 
 }  // namespace castor::jit

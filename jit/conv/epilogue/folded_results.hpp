@@ -5,7 +5,7 @@
 // lanes: these may take an element twice, and kernels store some twice.
 #pragma once
 
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "jit/conv/epilogue/epilogue.hpp"
@@ -18,8 +18,9 @@ inline constexpr size_t max_folds = 2;
 /// Marks these results (Nest::folded).
 void mark_folded_results(const Function& function, std::vector<Nest>& nests);
 
-/// The epilogue with the folds of the nest that folds the output; nothing where kernels cannot
-/// apply that.
-std::optional<TileEpilogue> with_folds(TileEpilogue epilogue, size_t output, const Nest& folding);
+/// The ways in which kernels may apply the epilogue of a nest, the best one first: with the folds
+/// of a result, where there are some, and without.
+std::vector<TileEpilogue> ways_to_apply(TileEpilogue epilogue, const Nest& nest,
+                                        std::span<const Nest> nests);
 
 }  // namespace castor::jit

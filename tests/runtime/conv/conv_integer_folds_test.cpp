@@ -193,7 +193,8 @@ TEST(ConvFolds, OfSpecialValues) {
   }
 }
 
-/// Kernels may store a result twice, so sums are not folded so; nor are three numbers at a time.
+/// Kernels may store a result twice, so they fold no sums; of several nests that fold a result,
+/// they do one.
 TEST(ConvFolds, OfOtherKinds) {
   for (const char* instead : {"reduce_sum", "reduce_max_abs"}) {
     FunctionCase row = case_of(layers[2], "u");
@@ -206,6 +207,20 @@ TEST(ConvFolds, OfOtherKinds) {
   magnitudes.text.replace(codes, magnitudes.text.find("\n", codes) - codes,
                           "%q = convert %y {overflow = saturate} : u8");
   check_function(magnitudes);
+  FunctionCase sums = case_of(layers[2], "u");
+  const size_t range = sums.text.find("%lo =");
+  sums.text.replace(range, sums.text.find("  return") - range,
+                    "%lo = reduce_sum %y\n  %hi = reduce_sum %y {keep_dims = true}\n"
+                    "  %q = convert %y {overflow = saturate} : u8\n");
+  check_function(sums);
+  const FunctionPtr function = *parse_function(sums.text);
+  for (const auto& [tier, runtime] : tier_runtimes()) {
+    CaseTensors tensors(*function, sums, 1, true);
+    const auto bound = runtime.compile(function)->bind(tensors.inputs(), tensors.outputs());
+    ASSERT_TRUE(bound) << bound.error().to_string();
+    const detail::ConvolutionStep& step = first_step(*bound);
+    EXPECT_TRUE(!step.epilogue || step.epilogue->folds.empty()) << name_of(tier);
+  }
 }
 
 TEST(ConvFolds, OfIntegers) {

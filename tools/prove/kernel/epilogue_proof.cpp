@@ -58,7 +58,7 @@ uint64_t EpilogueCall::address_of(size_t operand, int64_t row, int64_t element) 
 // ---- comparing
 
 Status ResultProver::check_provable() const {
-  if (epilogue_ == nullptr || epilogue_->in_memory() == epilogue_->operands.size()) return {};
+  if (epilogue_ == nullptr || epilogue_->folds() == 0) return {};
   return Error(ErrorCode::unsupported, "kernels that fold their results are not proved");
 }
 
