@@ -2,9 +2,10 @@
 // The model as JSON.
 #include <castor/castor.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <ranges>
+#include <span>
 
 #include "jit/conv/dot_product.hpp"
 #include "jit/listing/port_core.hpp"
@@ -121,8 +122,9 @@ json source_json(const jit::DensePlan& plan) {
 
 json plan_json(const jit::DensePlan& plan) {
   const jit::DenseTile& tile = plan.tile;
-  json k_step_weights = json::array();  // as many as are drawn
-  for (const jit::KStepWeights& each : plan.k_step_weights | std::views::take(3)) {
+  json k_step_weights = json::array();
+  const size_t drawn = std::min<size_t>(plan.k_step_weights.size(), 3);
+  for (const jit::KStepWeights& each : std::span(plan.k_step_weights).first(drawn)) {
     k_step_weights.push_back(each);
   }
   return {{"kind", "dense"},
