@@ -272,7 +272,7 @@ LaneId LaneBuilder::float_sub_product(LaneId c, LaneId a, LaneId b) {
 }
 
 LaneId LaneBuilder::round(LaneId a, LaneRounding rounding) {
-  return unary(LaneOp::round, type_of(a), a, static_cast<int64_t>(rounding));
+  return unary(LaneOp::round, type_of_float(a), a, static_cast<int64_t>(rounding));
 }
 
 LaneId LaneBuilder::compare(FloatPredicate predicate, LaneId a, LaneId b) {

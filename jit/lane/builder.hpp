@@ -149,6 +149,9 @@ class LaneBuilder {
   /// The smaller or larger number, -0 below +0; the first NaN, made quiet.
   LaneId minimum(LaneId a, LaneId b);
   LaneId maximum(LaneId a, LaneId b);
+  /// The smaller or larger number where neither is NaN, else any lanes.
+  LaneId min_of_numbers(LaneId a, LaneId b);
+  LaneId max_of_numbers(LaneId a, LaneId b);
   /// NaNs made quiet.
   LaneId quiet(LaneId a);
   /// -1, +0 or 1; NaNs made quiet.
@@ -163,6 +166,10 @@ class LaneBuilder {
   /// or, if `outside_is_nan`, all that as +infinity. AVX-512 only.
   LaneId bound_to_powers(LaneId a, bool outside_is_nan);
   LaneId round(LaneId a, LaneRounding rounding);
+  /// f32 lanes that are converted integers: where these are floats rounded to the nearest even, the
+  /// floats rounded, in one instruction instead of two. Then zeros may have a sign. The floats are
+  /// numbers that i32 holds.
+  LaneId unconverted_integer(LaneId a);
   LaneId compare(FloatPredicate predicate, LaneId a, LaneId b);
   /// Clears the sign.
   LaneId magnitude(LaneId a);
@@ -249,8 +256,6 @@ class LaneBuilder {
   LaneId resize(LaneOp op, LaneId a, int bits);
   LaneType type_of_float(LaneId a) const { return float_lane(bits_of(type_of(a))); }
   LaneId zero_like(LaneId a) { return constant(integer_lane(bits_of(type_of(a))), 0); }
-  LaneId min_of_numbers(LaneId a, LaneId b);
-  LaneId max_of_numbers(LaneId a, LaneId b);
   LaneId compare_signed(IntegerPredicate predicate, LaneId a, LaneId b);
   LaneId compare_unsigned(IntegerPredicate predicate, LaneId a, LaneId b);
   LaneId not_and_or(LaneId a, LaneId b, LaneId c);

@@ -149,6 +149,16 @@ LaneId LaneBuilder::float_remainder_where(LaneId mask, LaneId a, LaneId b, LaneI
                  .mask = mask});
 }
 
+LaneId LaneBuilder::unconverted_integer(LaneId a) {
+  const LaneInst& floats = program_.code[static_cast<size_t>(a)];
+  if (floats.op != LaneOp::signed_to_float || floats.type != LaneType::f32) return a;
+  const LaneInst& integers = program_.code[static_cast<size_t>(floats.a)];
+  const bool is_rounded = integers.op == LaneOp::float_to_signed && bits_of(integers.type) == 32 &&
+                          integers.imm == static_cast<int64_t>(LaneRounding::nearest_even);
+  if (!is_rounded || bits_of(type_of(integers.a)) != 32) return a;
+  return round(integers.a, LaneRounding::nearest_even);
+}
+
 LaneId LaneBuilder::quiet(LaneId a) {
   const LaneOp op = program_.code[static_cast<size_t>(a)].op;
   const bool is_quiet = (op >= LaneOp::float_add && op <= LaneOp::float_sqrt) ||

@@ -21,6 +21,7 @@
 #include "jit/lower/nibble_table.hpp"
 #include "jit/lower/reduction.hpp"
 #include "jit/lower/scaled_products.hpp"
+#include "jit/lower/scaled_sums.hpp"
 #include "jit/lower/small_values.hpp"
 
 namespace castor::jit {
@@ -211,8 +212,12 @@ class NestLowering {
 
   LaneTensor source(const Placed& placed) {
     // A reshape reads its operand as it is stored, which may be wider than its type.
-    const ElementType element = facts_.stored_element(facts_.roots[placed.value]);
-    nest_.inputs.push_back({placed.value, placed.axes, placed.blocks});
+    return source({placed.value, placed.axes, placed.blocks},
+                  facts_.stored_element(facts_.roots[placed.value]));
+  }
+
+  LaneTensor source(NestInput input, ElementType element) {
+    nest_.inputs.push_back(std::move(input));
     nest_.program.sources.push_back({element});
     return LaneTensor::from_source(builder_, element, static_cast<int>(nest_.inputs.size()) - 1);
   }
@@ -223,11 +228,9 @@ class NestLowering {
     const ElementType operand = function_.type_of(operation.operands[0]).element;
     std::vector<LaneTensor> accumulators;
     for (const Accumulator& each : accumulators_of(operation, operand)) {
-      nest_.inputs.push_back(
-          {placed.value, placed.axes, placed.blocks, static_cast<int>(accumulators.size())});
-      nest_.program.sources.push_back({each.element});
-      accumulators.push_back(LaneTensor::from_source(builder_, each.element,
-                                                     static_cast<int>(nest_.inputs.size()) - 1));
+      accumulators.push_back(
+          source({placed.value, placed.axes, placed.blocks, static_cast<int>(accumulators.size())},
+                 each.element));
     }
     builder_.set_origin(index_of(operation));
     return lower_reduced(builder_, operation, operand, function_.type_of(placed.value).element,
@@ -346,9 +349,30 @@ class NestLowering {
     return converted(reciprocals, ElementType::f32, {});
   }
 
+  /// The quotient of a sum of scaled integers, with factors in place of scales and divisor.
+  std::optional<LaneTensor> scaled_sum(const Operation& division, const Placed& result) {
+    const std::optional<ScaledSumValues> found = find_scaled_sum(facts_, division);
+    if (!found) return std::nullopt;
+    const Placed sum = operand_of(division, 0, result);
+    LaneId integers[2];
+    for (size_t i = 0; i < 2; ++i) {
+      const Placed product = operand_of(*found->addition, i, sum);
+      LaneTensor* converted = find(operand_of(*found->multiplications[i], 0, product));
+      if (converted == nullptr || converted->element() != ElementType::f32) return std::nullopt;
+      integers[i] = converted->as_f32();
+    }
+    const std::optional<SumFactors> factors = sum_factors(found->sum);
+    if (!factors) return std::nullopt;
+    const LaneId lanes = lower_scaled_sum(builder_, integers[0], integers[1], *factors);
+    LaneTensor quotient = LaneTensor::computed(builder_, ElementType::f32, {.lanes = lanes});
+    quotient.holds_no_nan();
+    return quotient;
+  }
+
   LaneTensor computed(const Operation& operation, const Placed& result) {
     if (operation.op == OpKind::div) {
       if (auto reciprocal = reciprocal_of_power(operation, result)) return *reciprocal;
+      if (auto sum = scaled_sum(operation, result)) return *sum;
     }
     const ValueId last = operation.operands.back();
     const ElementType own = function_.type_of(last).element;

@@ -23,14 +23,6 @@ std::optional<int32_t> small_bound(const Operation& clamp, std::string_view name
   return is_small ? std::optional(static_cast<int32_t>(bound)) : std::nullopt;
 }
 
-/// The range of a clamp of i32; nothing where a bound is absent or large.
-std::optional<SmallRange> clamped_range(const Operation& operation) {
-  if (operation.op != OpKind::clamp) return std::nullopt;
-  const std::optional<int32_t> lo = small_bound(operation, "lo");
-  const std::optional<int32_t> hi = small_bound(operation, "hi");
-  return lo && hi && *lo <= *hi ? std::optional(SmallRange{*lo, *hi}) : std::nullopt;
-}
-
 /// Whether a NaN that an operation of the type computes is one in the type as well.
 bool has_f32_nans(ElementType type) { return is_float(type) && bits_of(type) >= 16; }
 
@@ -135,18 +127,38 @@ class SaturatedValues {
   std::vector<bool> narrowed_;  // all readers saturate it
 };
 
+SmallRange range_of_type(ElementType integer) {
+  return {static_cast<int32_t>(integer_min(integer)), static_cast<int32_t>(integer_max(integer))};
+}
+
+/// Both ranges and what is between them.
+void unite(std::optional<SmallRange>& all, const SmallRange& range) {
+  if (!all) all = range;
+  all->lo = std::min(all->lo, range.lo);
+  all->hi = std::max(all->hi, range.hi);
+}
+
 }  // namespace
+
+std::optional<SmallRange> clamped_range(const Operation& operation) {
+  if (operation.op != OpKind::clamp) return std::nullopt;
+  const std::optional<int32_t> lo = small_bound(operation, "lo");
+  const std::optional<int32_t> hi = small_bound(operation, "hi");
+  return lo && hi && *lo <= *hi ? std::optional(SmallRange{*lo, *hi}) : std::nullopt;
+}
 
 RoundedValues::RoundedValues(const Function& function)
     : ranges_(function.values.size()),
       may_be_least_(function.values.size(), true),
       may_be_beyond_(function.values.size(), true),
-      small_(function.values.size(), false) {
+      small_(function.values.size(), false),
+      nearest_(function.values.size()) {
   const SaturatedValues saturated(function);
   const size_t values = function.values.size();
   std::vector<bool> is_read(values, false);
   std::vector<bool> has_range(values, true);  // all readers so far clamp it to small numbers
   std::vector<bool> is_small(values, true);   // as far as all readers so far tell
+  std::vector<bool> is_nearest(values, true);
   for (ValueId result : function.results) has_range[result] = is_small[result] = false;
   for (size_t i = function.operations.size(); i-- > 0;) {  // readers first
     const Operation& operation = function.operations[i];
@@ -159,23 +171,26 @@ RoundedValues::RoundedValues(const Function& function)
     if (!is_ranged) ranges_[result].reset();
     const bool rounds = saturates && (is_ranged || bits_of(element) <= 16) &&
                         rounds_small_numbers_to_zero(convert_options(operation));
+    const bool is_even = rounds && convert_options(operation).rounding == Rounding::nearest_even;
     for (ValueId operand : operation.operands) {
       if (operand == no_value) continue;
       is_read[operand] = true;
       if (!rounds) is_small[operand] = false;
+      if (!is_even) is_nearest[operand] = false;
+      if (is_even) unite(nearest_[operand], is_ranged ? *ranges_[result] : range_of_type(element));
       if (!saturated.with_not_negative[result]) may_be_least_[operand] = false;
       if (!saturated.with_any[result]) may_be_beyond_[operand] = false;
       if (!range) {
         has_range[operand] = false;
       } else if (has_range[operand]) {
-        SmallRange& all = ranges_[operand] ? *ranges_[operand] : ranges_[operand].emplace(*range);
-        all = {std::min(all.lo, range->lo), std::max(all.hi, range->hi)};
+        unite(ranges_[operand], *range);
       }
     }
   }
   for (ValueId value = 0; value < values; ++value) {
     small_[value] =
         is_small[value] && is_read[value] && has_f32_nans(function.type_of(value).element);
+    if (!is_nearest[value]) nearest_[value].reset();
   }
 }
 

@@ -43,6 +43,11 @@ class RoundedValues {
   /// of a small range, that saturate, and round to the nearest or toward zero: then NaN may as well
   /// be 0, and anything below a quarter in magnitude anything else below a quarter.
   bool is_small(ValueId value) const { return small_[value]; }
+  /// The numbers that all readers of such a float saturate it to, where all round it to the nearest
+  /// even integer; else nothing.
+  std::optional<SmallRange> nearest_range(ValueId value) const {
+    return small_[value] ? nearest_[value] : std::nullopt;
+  }
 
  private:
   /// Less than this by a number of 16 bits is still beyond 16 bits.
@@ -52,6 +57,10 @@ class RoundedValues {
   std::vector<bool> may_be_least_;
   std::vector<bool> may_be_beyond_;
   std::vector<bool> small_;
+  std::vector<std::optional<SmallRange>> nearest_;
 };
+
+/// The range of a clamp of i32 to bounds of magnitude up to 2^20; nothing of other operations.
+std::optional<SmallRange> clamped_range(const Operation& operation);
 
 }  // namespace castor::jit
