@@ -260,6 +260,14 @@ ValueId FunctionBuilder::reduce(OpKind op, ValueId value, const ReductionOptions
   });
 }
 
+ValueId FunctionBuilder::max_pool(ValueId x, const ConvolutionOptions& options) {
+  return guarded_step([&] {
+    if (!passes(check_options(options))) return no_value;
+    return add({.op = OpKind::max_pool, .operands = {x}, .attributes = attributes_of(options)}, {},
+               {});
+  });
+}
+
 ValueId FunctionBuilder::broadcast(ValueId value, Shape target, const BroadcastRule& how) {
   return guarded_step([&] {
     if (!passes(check_mode(how.mode))) return no_value;

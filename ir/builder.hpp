@@ -83,6 +83,10 @@ class CASTOR_API FunctionBuilder {
   /// A reduction of `value`: `reduce(OpKind::reduce_max, x, {.axes = {{1}}})`.
   ValueId reduce(OpKind op, ValueId value, const ReductionOptions& options = {});
 
+  /// The largest element of each window of `x`; the options name the kernel's extents, and no
+  /// group.
+  ValueId max_pool(ValueId x, const ConvolutionOptions& options);
+
   /// `value` repeated to fill the target shape, whose unknown extents have names of parameters'.
   ValueId broadcast(ValueId value, Shape target, const BroadcastRule& how = {});
 

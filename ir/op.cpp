@@ -70,6 +70,15 @@ constexpr AttributeRule convolution_attributes[] = {
     {.name = "layout", .kind = AttributeKind::identifier, .choices = layouts},
 };
 
+constexpr AttributeRule pooling_attributes[] = {
+    {.name = "auto_pad", .kind = AttributeKind::identifier, .choices = auto_pads},
+    {.name = "dilations", .kind = AttributeKind::list},
+    {.name = "kernel_shape", .kind = AttributeKind::list, .required = true},
+    {.name = "pads", .kind = AttributeKind::list},
+    {.name = "strides", .kind = AttributeKind::list},
+    {.name = "layout", .kind = AttributeKind::identifier, .choices = layouts},
+};
+
 constexpr std::string_view arithmetics[] = {"exact", "embarc"};
 constexpr std::string_view requantize_roundings[] = {"half_up", "nearest_even"};
 constexpr AttributeRule requantize_attributes[] = {
@@ -175,6 +184,7 @@ constexpr std::array<OpInfo, op_count> table = {{
     {OpKind::reduce_max, "reduce_max", reduction, 1, 1, C::numeric, S::optional_type, I::reduced, reduction_attributes, "the largest along axes; any NaN gives NaN, -0 is below +0"},
     {OpKind::reduce_max_abs, "reduce_max_abs", reduction, 1, 1, C::numeric, S::optional_type, I::reduced, reduction_attributes, "the largest magnitude along axes; any NaN gives NaN"},
     {OpKind::reduce_sum, "reduce_sum", reduction, 1, 1, C::numeric, S::optional_type, I::reduced, sum_attributes, "the sum along axes; of floats by one tree that extents alone decide"},
+    {OpKind::max_pool, "max_pool", pooling, 1, 1, C::numeric_bytes, S::optional_type, I::pooled, pooling_attributes, "the largest of each window; any NaN gives NaN, -0 is below +0"},
     {OpKind::conv_integer, "conv_integer", convolution, 4, 1, C::byte, S::optional_type, I::convolution, convolution_attributes, "convolution of x by w, each less its zero point, modulo 2^32", 2},
     {OpKind::matmul_integer, "matmul_integer", convolution, 4, 1, C::byte, S::optional_type, I::matmul, no_attributes, "matrix product of a and b, each less its zero point, modulo 2^32", 2},
     {OpKind::requantize, "requantize", requantization, 7, 1, C::quantized, S::element, I::requantized, requantize_attributes, "another scale, zero point and container: (x - zero_point) * scale / 2^frac stays", 6},
@@ -216,15 +226,17 @@ std::optional<OpKind> op_named(std::string_view name) {
 }
 
 std::string_view name_of(OperandClass operands) {
-  constexpr std::string_view names[] = {"any type",
-                                        "an integer or a float (not boolean, f8e8m0, nf4)",
-                                        "a float (not f8e8m0, nf4)",
-                                        "an integer",
-                                        "an integer or boolean",
-                                        "boolean",
-                                        "i8 or u8",
-                                        "u8, i8, u4, i4, f4e2m1 or nf4",
-                                        "fx8, fx16, sa8, sa32 or f32"};
+  constexpr std::string_view names[] = {
+      "any type",
+      "an integer or a float (not boolean, f8e8m0, nf4)",
+      "a float (not f8e8m0, nf4)",
+      "an integer",
+      "an integer or boolean",
+      "boolean",
+      "i8 or u8",
+      "u8, i8, u4, i4, f4e2m1 or nf4",
+      "an integer or a float of 8 bits or more (not boolean, f8e8m0)",
+      "fx8, fx16, sa8, sa32 or f32"};
   return names[static_cast<size_t>(operands)];
 }
 
@@ -238,6 +250,8 @@ bool admits(OperandClass operands, ElementType type) {
     case OperandClass::boolean: return is_boolean(type);
     case OperandClass::byte: return type == ElementType::i8 || type == ElementType::u8;
     case OperandClass::code: return bits_of(type) == 4 || admits(OperandClass::byte, type);
+    case OperandClass::numeric_bytes:
+      return bits_of(type) >= 8 && admits(OperandClass::numeric, type);
     case OperandClass::quantized:
       return type == ElementType::f32 ||
              std::ranges::any_of(quantized_table,

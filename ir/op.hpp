@@ -69,6 +69,7 @@ enum class OpKind : uint8_t {
   reduce_max,
   reduce_max_abs,
   reduce_sum,
+  max_pool,        ///< the largest in each window (ONNX MaxPool-12, without indices)
   conv_integer,    ///< convolution of 8-bit integers (ONNX ConvInteger-10)
   matmul_integer,  ///< matrix product of 8-bit integers (ONNX MatMulInteger-10)
   requantize,      ///< between quantized formats and f32 (embARC MLI 2.0, data conversion)
@@ -112,9 +113,10 @@ enum class OperandClass : uint8_t {
   integer,   ///< signed and unsigned
   integer_or_boolean,
   boolean,
-  byte,       ///< i8 and u8
-  code,       ///< types of 4 bits, i8 and u8
-  quantized,  ///< fx8, fx16, sa8, sa32 and f32
+  byte,           ///< i8 and u8
+  code,           ///< types of 4 bits, i8 and u8
+  numeric_bytes,  ///< integers and floats of 8 bits and more; not boolean, f8e8m0
+  quantized,      ///< fx8, fx16, sa8, sa32 and f32
 };
 CASTOR_API std::string_view name_of(OperandClass operands);
 CASTOR_API bool admits(OperandClass operands, ElementType type);
@@ -134,6 +136,7 @@ enum class InferRule : uint8_t {
   matmul,            ///< ir/shape/matmul.hpp
   requantized,       ///< the operand's shape with the quantized format of the suffix, or f32
   reduced,           ///< ir/shape/reduction.hpp
+  pooled,            ///< ir/shape/pooling.hpp
   defined,           ///< what the definition of the composition gives
 };
 
@@ -146,6 +149,7 @@ enum class OpFamily : uint8_t {
   convolution,     ///< sums products over windows, or over rows and columns
   requantization,  ///< scales by parameters of slices
   reduction,       ///< each result element comes from all elements along some axes
+  pooling,         ///< each result element comes from all elements of a window
   composition,     ///< a function of other ops, which stand for it before it is planned
 };
 

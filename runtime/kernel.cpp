@@ -11,6 +11,7 @@
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/call/fold_call.hpp"
 #include "runtime/call/nest_call.hpp"
+#include "runtime/call/padding_call.hpp"
 #include "runtime/call/row_block_call.hpp"
 #include "runtime/call/sub_byte_call.hpp"
 #include "runtime/call/tiled_call.hpp"
@@ -71,8 +72,9 @@ bool outputs_align(const ElementwiseStep& step, std::span<const View> outputs,
     if (!jit::has_streaming_stores(target, element)) continue;
     const int64_t bits = bits_of(element);
     const bool in_scratch = origin.kind == OperandOrigin::Kind::scratch;  // which is aligned
-    const int64_t begin =
-        in_scratch ? 0 : detail::address(detail::origin_of(outputs[origin.index]), element);
+    const int64_t begin = in_scratch
+                              ? origin.displacement
+                              : detail::address(detail::origin_of(outputs[origin.index]), element);
     const int64_t missing = (-begin & (jit::streaming_alignment - 1)) * 8;
     if (missing % (bits * unit) != 0 || (common >= 0 && missing / bits != common)) return false;
     common = missing / bits;
@@ -113,6 +115,7 @@ struct StepRunner {
   }
 
   void operator()(const detail::EmptyStep&) const {}
+  void operator()(const detail::PaddingStep& step) const { detail::run_padding(step, memory); }
   void operator()(const ElementwiseStep& step) const {
     const bool streaming =
         !in_place && streams(step, memory.outputs, stores, bound.kernel->compiled->target);

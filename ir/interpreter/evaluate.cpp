@@ -75,6 +75,7 @@ constexpr std::array<Row, op_count> table = {{
     {OpKind::reduce_max, evaluate_reduce_max},
     {OpKind::reduce_max_abs, evaluate_reduce_max_abs},
     {OpKind::reduce_sum, evaluate_reduce_sum},
+    {OpKind::max_pool, evaluate_max_pool},
     {OpKind::conv_integer, evaluate_conv_integer},
     {OpKind::matmul_integer, evaluate_matmul_integer},
     {OpKind::requantize, evaluate_requantize},

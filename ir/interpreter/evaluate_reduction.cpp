@@ -52,14 +52,6 @@ uint64_t fold_min(const Elements& elements, ElementType type) {
   return with_one_nan(result, type);
 }
 
-uint64_t fold_max(const Elements& elements, ElementType type) {
-  const bool floats = is_float(type);
-  const BinaryFunction max = floats ? numerics::float_ops::max : numerics::integer_ops::max;
-  uint64_t result = floats ? float_of(negative_infinity, type) : lowest_integer(type);
-  for (const uint64_t element : elements) result = max(result, element, type);
-  return with_one_nan(result, type);
-}
-
 /// Magnitudes of integers are unsigned numbers of N bits: that of MIN is 2^(N - 1), which is MIN
 /// again in a signed type.
 uint64_t fold_max_abs(const Elements& elements, ElementType type) {
@@ -163,12 +155,20 @@ Tensor widened(const Tensor& operand, ElementType type) {
 
 }  // namespace
 
+uint64_t largest_of(const std::vector<uint64_t>& elements, ElementType type) {
+  const bool floats = is_float(type);
+  const BinaryFunction max = floats ? numerics::float_ops::max : numerics::integer_ops::max;
+  uint64_t result = floats ? float_of(negative_infinity, type) : lowest_integer(type);
+  for (const uint64_t element : elements) result = max(result, element, type);
+  return with_one_nan(result, type);
+}
+
 void evaluate_reduce_min(const Operation& operation, Operands operands, Results results) {
   results[0].elements = fold(operation, *operands[0], fold_min);
 }
 
 void evaluate_reduce_max(const Operation& operation, Operands operands, Results results) {
-  results[0].elements = fold(operation, *operands[0], fold_max);
+  results[0].elements = fold(operation, *operands[0], largest_of);
 }
 
 void evaluate_reduce_max_abs(const Operation& operation, Operands operands, Results results) {

@@ -35,6 +35,13 @@ void evaluate_reduce_max(const Operation& operation, Operands operands, Results 
 void evaluate_reduce_max_abs(const Operation& operation, Operands operands, Results results);
 void evaluate_reduce_sum(const Operation& operation, Operands operands, Results results);
 
+/// The largest element, as reduce_max has it: one NaN where there is any, and of no elements the
+/// lowest number.
+uint64_t largest_of(const std::vector<uint64_t>& elements, ElementType type);
+
+// Pooling: ir/interpreter/evaluate_pooling.cpp.
+void evaluate_max_pool(const Operation& operation, Operands operands, Results results);
+
 // Convolutions: ir/interpreter/evaluate_convolution.cpp.
 void evaluate_conv_integer(const Operation& operation, Operands operands, Results results);
 

@@ -13,6 +13,7 @@
 #include "ir/rewrite/merge_conversions.hpp"
 #include "ir/rewrite/narrow_reductions.hpp"
 #include "ir/rewrite/rebuild.hpp"
+#include "ir/rewrite/split_windows.hpp"
 #include "ir/rewrite/split_zero_points.hpp"
 #include "ir/rewrite/widen_tables.hpp"
 #include "ir/types/excess_precision.hpp"
@@ -250,7 +251,7 @@ FunctionPtr without_compositions(const FunctionPtr& function) {
 FunctionPtr rewritten(const FunctionPtr& function) {
   const FunctionPtr folded = fold_constants(without_compositions(function));
   const FunctionPtr narrowed = narrow_reductions(drop_zero_points(folded));
-  const FunctionPtr split = widen_tables(split_zero_points(narrowed));
+  const FunctionPtr split = split_windows(widen_tables(split_zero_points(narrowed)));
   Rewriter rewriter(*split);
   if (!rewriter.run()) return split;
   Result<FunctionPtr> rebuilt = rewriter.rebuilt();

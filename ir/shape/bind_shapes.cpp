@@ -9,6 +9,7 @@
 #include "ir/shape/convolution.hpp"
 #include "ir/shape/look_up.hpp"
 #include "ir/shape/matmul.hpp"
+#include "ir/shape/pooling.hpp"
 #include "ir/shape/reduction.hpp"
 #include "ir/shape/reshape.hpp"
 #include "ir/verify/infer.hpp"
@@ -106,6 +107,7 @@ class Binder {
       case InferRule::matmul: return matmul_extents(operation);
       case InferRule::requantized: return requantized_extents(operation);
       case InferRule::reduced: return reduced_extents(operation, operand(operation, 0));
+      case InferRule::pooled: return pooled_extents(operation, operand(operation, 0));
       case InferRule::defined: return defined_extents(operation, result);
       case InferRule::elementwise:
       case InferRule::comparison:

@@ -12,11 +12,14 @@
 
 namespace castor {
 
-using detail::convolution_mistake;
 using detail::differ;
 using detail::is_known;
 
 namespace {
+
+Error mistake(const std::string& detail) {
+  return detail::window_mistake(OpKind::conv_integer, detail);
+}
 
 constexpr std::array<std::string_view, 4> operand_names = {"x", "w", "x_zero_point",
                                                            "w_zero_point"};
@@ -25,7 +28,7 @@ constexpr std::array<std::string_view, 4> operand_names = {"x", "w", "x_zero_poi
 
 Status check_ranks(const Dims& x, const Dims& w) {
   if (x.rank() < 3) {
-    return convolution_mistake(fmt::format(
+    return mistake(fmt::format(
         "x has rank {}, expected 3 or more: batch, channels and spatial axes", x.rank()));
   }
   if (x.rank() > 2 + max_spatial_axes) {
@@ -34,7 +37,7 @@ Status check_ranks(const Dims& x, const Dims& w) {
                              x.rank() - 2, max_spatial_axes)};
   }
   if (w.rank() == x.rank()) return {};
-  return convolution_mistake(
+  return mistake(
       fmt::format("w has rank {}, expected {}: as many spatial axes as x has", w.rank(), x.rank()));
 }
 
@@ -50,17 +53,16 @@ Status check_channels(const ConvolutionGeometry& geometry, int64_t channels_of_w
   const int64_t group = geometry.groups;
   const auto divides = [&](int64_t count) { return !is_known(count) || count % group == 0; };
   if (!divides(geometry.channels)) {
-    return convolution_mistake(fmt::format(
-        "group = {}, expected a divisor of x's channels, which are {}", group, geometry.channels));
+    return mistake(fmt::format("group = {}, expected a divisor of x's channels, which are {}",
+                               group, geometry.channels));
   }
   if (!divides(geometry.out_channels)) {
-    return convolution_mistake(fmt::format(
-        "group = {}, expected a divisor of w's axis 0, which is {}", group, geometry.out_channels));
+    return mistake(fmt::format("group = {}, expected a divisor of w's axis 0, which is {}", group,
+                               geometry.out_channels));
   }
   if (!is_known(geometry.channels) || !differ(channels_of_w, geometry.group_channels())) return {};
-  return convolution_mistake(
-      fmt::format("x has {} channels, expected {} (w's axis 1) times {} (group)", geometry.channels,
-                  channels_of_w, group));
+  return mistake(fmt::format("x has {} channels, expected {} (w's axis 1) times {} (group)",
+                             geometry.channels, channels_of_w, group));
 }
 
 /// A scalar, one entry, or `per_channel` entries where that is not `unknown`.
@@ -68,15 +70,13 @@ Status check_zero_point(std::string_view name, const Dims& zero_point, bool per_
                         int64_t out_channels) {
   if (zero_point.rank() == 0) return {};
   if (zero_point.rank() > 1) {
-    return convolution_mistake(
-        fmt::format("{} has rank {}, expected 0 or 1", name, zero_point.rank()));
+    return mistake(fmt::format("{} has rank {}, expected 0 or 1", name, zero_point.rank()));
   }
   const int64_t found = zero_point[0];
   if (!differ(found, 1)) return {};
-  if (!per_channel)
-    return convolution_mistake(fmt::format("{} has {} entries, expected 1", name, found));
+  if (!per_channel) return mistake(fmt::format("{} has {} entries, expected 1", name, found));
   if (!differ(found, out_channels)) return {};
-  return convolution_mistake(
+  return mistake(
       fmt::format("{} has {} entries, expected 1, or {} as w's axis 0", name, found, out_channels));
 }
 
@@ -101,8 +101,8 @@ Result<ConvolutionGeometry> geometry_of(const ConvolutionOptions& options,
   }
   if (!status) return status.error();
   for (int i = 0; i < x.rank() - 2; ++i) {
-    const Result<ConvolutionAxis> axis =
-        detail::axis_of(options, i, x[first_spatial_axis(options.layout) + i], w[2 + i]);
+    const Result<ConvolutionAxis> axis = detail::axis_of(
+        OpKind::conv_integer, options, i, x[first_spatial_axis(options.layout) + i], w[2 + i]);
     if (!axis) return axis.error();
     geometry.axes.push_back(*axis);
   }

@@ -9,6 +9,7 @@
 #include "ir/shape/convolution.hpp"
 #include "ir/shape/look_up.hpp"
 #include "ir/shape/matmul.hpp"
+#include "ir/shape/pooling.hpp"
 #include "ir/shape/reduction.hpp"
 #include "ir/shape/reshape.hpp"
 #include "ir/types/promote.hpp"
@@ -187,6 +188,7 @@ Result<TensorType> result_type(const Operation& operation, Operands operands,
     case InferRule::matmul: return matmul_type(operands);
     case InferRule::requantized: return requantize_type(operands, written);
     case InferRule::reduced: return reduction_type(operation, *operands[0]);
+    case InferRule::pooled: return pooling_type(operation, *operands[0]);
     case InferRule::promoted:
     case InferRule::defined: break;
   }

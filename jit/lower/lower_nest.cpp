@@ -8,6 +8,7 @@
 
 #include "ir/shape/broadcast.hpp"
 #include "ir/shape/look_up.hpp"
+#include "ir/shape/pooling.hpp"
 #include "ir/shape/reduction.hpp"
 #include "ir/support/integer_math.hpp"
 #include "ir/types/convert_options.hpp"
@@ -195,6 +196,7 @@ class NestLowering {
   bool push_operands(const Placed& result, std::vector<Placed>& pending) {
     const Operation& operation = *facts_.defining[result.value];
     const size_t before = pending.size();
+    if (operation.op == OpKind::max_pool) return false;  // it is read tap by tap
     for (size_t i = operation.operands.size(); i-- > 0;) {
       if (is_table(operation, i)) continue;
       Placed operand = operand_of(operation, i, result);
@@ -220,6 +222,21 @@ class NestLowering {
     nest_.inputs.push_back(std::move(input));
     nest_.program.sources.push_back({element});
     return LaneTensor::from_source(builder_, element, static_cast<int>(nest_.inputs.size()) - 1);
+  }
+
+  /// The largest of all taps, each of which is a tensor that the nest reads.
+  LaneTensor pooled(const Operation& operation, const Placed& result) {
+    const ValueId operand = operation.operands[0];
+    const PoolingTaps taps = pooling_taps(operation, rank_of(operand));
+    const ElementType stored = facts_.stored_element(facts_.roots[operand]);
+    std::vector<LaneTensor> elements;
+    for (const Dims& begins : taps.begins) {
+      NestInput input = {operand, result.axes, result.blocks};
+      input.tap = {.result = result.value, .begins = begins, .steps = taps.steps};
+      LaneTensor element = source(std::move(input), stored);
+      elements.push_back(as_element(element, function_.type_of(operand).element));
+    }
+    return lower_largest(builder_, elements);
   }
 
   /// Completes a reduction, which has its elements in accumulators.
@@ -248,6 +265,7 @@ class NestLowering {
 
   LaneTensor lower(const Operation& operation, const Placed& result) {
     builder_.set_origin(index_of(operation));
+    if (operation.op == OpKind::max_pool) return pooled(operation, result);
     LaneTensor& first = *find(operand_of(operation, 0, result));
     const ElementType element = function_.type_of(result.value).element;
     if (operation.op == OpKind::convert) {

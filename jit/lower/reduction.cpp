@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/lower/reduction.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 
 #include "ir/shape/reduction.hpp"
@@ -174,7 +176,73 @@ LaneTensor lower_reduced_float(LaneBuilder& builder, const Operation& operation,
   return format == element ? result : lower_convert(builder, result, element, {});
 }
 
+/// The largest f32 or f64: comparisons find NaNs in pairs, since the largest number says nothing of
+/// them.
+LaneId largest_wide(LaneBuilder& builder, const FloatBits& format, std::span<const LaneId> bits) {
+  LaneId largest = bits[0];
+  LaneId is_nan = no_lane;
+  for (size_t i = 0; i < bits.size(); i += 2) {
+    const LaneId next = bits[std::min(i + 1, bits.size() - 1)];
+    const LaneId unordered = builder.compare(FloatPredicate::unordered, bits[i], next);
+    is_nan = is_nan == no_lane ? unordered : builder.mask_or(is_nan, unordered);
+  }
+  for (const LaneId each : bits.subspan(1)) largest = builder.max_of_numbers(largest, each);
+  return builder.select(is_nan, integer_constant(builder, format.width, format.quiet_nan), largest);
+}
+
+/// The largest of 16-bit floats: a NaN is one of the extremes of the keys.
+LaneId largest_short(LaneBuilder& builder, const FloatBits& format, std::span<const LaneId> bits) {
+  std::array<LaneId, 2> keys = {no_lane, no_lane};
+  for (const LaneId each : bits) {
+    const LaneId key = lower_key(builder, each, format);
+    const bool is_first = keys[0] == no_lane;
+    keys[0] = is_first ? key : builder.max_signed(keys[0], key);
+    keys[1] = is_first ? key : builder.min_signed(keys[1], key);
+  }
+  return lower_extreme(builder, OpKind::reduce_max, format, keys);
+}
+
+LaneTensor largest_float(LaneBuilder& builder, std::span<LaneTensor> tensors) {
+  const ElementType type = tensors[0].element();
+  const ElementType format = compared_as(type);
+  std::vector<LaneId> bits;
+  for (LaneTensor& each : tensors) bits.push_back(float_bits(each, format));
+  const FloatBits as(format);
+  const LaneId largest =
+      as.width == 16 ? largest_short(builder, as, bits) : largest_wide(builder, as, bits);
+  LaneTensor result = LaneTensor::computed(builder, format, {.lanes = largest});
+  return format == type ? result : lower_convert(builder, result, type, {});
+}
+
+LaneTensor largest_integer(LaneBuilder& builder, std::span<LaneTensor> tensors) {
+  const ElementType type = tensors[0].element();
+  LaneId largest = no_lane;
+  for (LaneTensor& each : tensors) {
+    const LaneId next = each.as_integer(lane_bits_of(type));
+    largest = largest == no_lane        ? next
+              : is_signed_integer(type) ? builder.max_signed(largest, next)
+                                        : builder.max_unsigned(largest, next);
+  }
+  return LaneTensor::computed(builder, type, {.lanes = largest});
+}
+
 }  // namespace
+
+uint64_t lowest_bits(ElementType type) {
+  const int width = bits_of(type);
+  const uint64_t ones = ~uint64_t{0} >> (64 - width);
+  if (!is_float(type)) return static_cast<uint64_t>(integer_min(type)) & ones;
+  const FloatFormat& format = info(type).format;
+  const uint64_t magnitude = format.specials == FloatSpecials::ieee       ? FloatBits(type).infinity
+                             : format.specials == FloatSpecials::nan_only ? (ones >> 1) - 1
+                                                                          : ones >> 1;
+  return ones - (ones >> 1) + magnitude;
+}
+
+LaneTensor lower_largest(LaneBuilder& builder, std::span<LaneTensor> tensors) {
+  return is_float(tensors[0].element()) ? largest_float(builder, tensors)
+                                        : largest_integer(builder, tensors);
+}
 
 std::vector<Accumulator> accumulators_of(const Operation& operation, ElementType operand) {
   if (is_float(operand)) return float_accumulators(operation.op, operand);

@@ -35,4 +35,10 @@ std::vector<LaneId> lower_folded(LaneBuilder& builder, const Operation& operatio
 LaneTensor lower_reduced(LaneBuilder& builder, const Operation& operation, ElementType operand,
                          ElementType element, std::span<LaneTensor> accumulators);
 
+/// The bits of an element that no other is below: what a maximum of nothing is.
+uint64_t lowest_bits(ElementType type);
+
+/// The largest of tensors of one type, at least one, as reduce_max has it.
+LaneTensor lower_largest(LaneBuilder& builder, std::span<LaneTensor> tensors);
+
 }  // namespace castor::jit

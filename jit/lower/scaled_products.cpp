@@ -19,7 +19,8 @@ const Operation* defined_by(const FunctionFacts& facts, ValueId value, OpKind op
 /// The source that has the value's elements as `element`; -1 where there is none.
 int32_t source_of(const Nest& nest, ValueId value, ElementType element) {
   for (size_t k = 0; k < nest.inputs.size(); ++k) {
-    const bool is_it = nest.inputs[k].value == value && nest.inputs[k].accumulator < 0;
+    const bool is_it =
+        nest.inputs[k].value == value && nest.inputs[k].accumulator < 0 && !nest.inputs[k].tap;
     if (is_it && nest.program.sources[k].element == element) return static_cast<int32_t>(k);
   }
   return -1;

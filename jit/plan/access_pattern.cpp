@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/support/integer_math.hpp"
 #include "jit/conv/epilogue/epilogue.hpp"
 #include "jit/plan/fold_space.hpp"
 #include "jit/plan/split_space.hpp"
@@ -133,12 +134,26 @@ Result<BoundShapes> likely_shapes(const Function& function) {
   return bind_shapes(function, parameters);
 }
 
+namespace {
+
+/// Strides of an input over the extents that the nest sees, if its tensor is dense. Padding is
+/// taken for none, which changes no pattern.
+Dims dense_strides_seen(const NestInput& input, const BoundShapes& shapes) {
+  Dims strides = dense_strides(shapes.values[input.value]);
+  for (int axis = 0; axis < strides.rank() && input.tap; ++axis) {
+    strides[axis] = wrapped_product(strides[axis], input.tap->steps[axis]);
+  }
+  return strides;
+}
+
+}  // namespace
+
 std::vector<Dims> likely_strides(const Nest& nest, const BoundShapes& shapes) {
   const Dims& space = shapes.values[nest.space];
   std::vector<Dims> strides;
   for (const NestInput& input : nest.inputs) {
-    const Dims& own = shapes.values[input.value];
-    strides.push_back(strides_in_space(input.axes, own, dense_strides(own), space));
+    const Dims& own = shapes.values[input.seen()];
+    strides.push_back(strides_in_space(input.axes, own, dense_strides_seen(input, shapes), space));
   }
   strides.resize(nest.operands(), dense_strides(space));
   return strides;
@@ -150,16 +165,18 @@ namespace {
 NestForm split_form(const Nest& nest, const BoundShapes& shapes, const Target& target) {
   const Dims& extents = shapes.values[nest.space];
   SplitSpace split(extents);
-  for (const NestInput& input : nest.inputs) split.admit(input, shapes.values[input.value]);
+  for (const NestInput& input : nest.inputs) split.admit(input, shapes.values[input.seen()]);
   std::vector<Dims> strides;
   for (NestInput input : nest.inputs) {
-    Dims own = shapes.values[input.value];
+    Dims own = shapes.values[input.seen()];
+    Dims own_strides = dense_strides_seen(input, shapes);
     while (!split.has_strides(input, own)) {
-      ExpandedCopy copy = expanded_copy(input, own, dense_strides(own));
+      ExpandedCopy copy = expanded_copy(input, own, own_strides);
       input = copy.input;
       own = copy.extents;
+      own_strides = dense_strides(own);
     }
-    strides.push_back(split.strides_of(input, own, dense_strides(own)));
+    strides.push_back(split.strides_of(input, own, own_strides));
   }
   strides.resize(nest.operands(), split.strides(dense_strides(extents)));
   const IterationSpace space = nest_space(nest, split.extents(), strides, target);

@@ -108,6 +108,7 @@ void MaterialisedValues::materialise_looked_up(ValueId operand) {
 void MaterialisedValues::visit(const Operation& operation) {
   if (stands_alone(operation.op)) return visit_alone(operation);
   if (info(operation.op).family == OpFamily::reduction) return visit_reduction(operation);
+  if (info(operation.op).family == OpFamily::pooling) return visit_pooling(operation);
   if (operation.op == OpKind::reshape) materialise_as_handed_on(operation.operands[0]);
   if (operation.op == OpKind::look_up) materialise_as_handed_on(operation.operands[1]);
   const bool is_blocked = blocked_rule(operation).has_value();
@@ -143,6 +144,14 @@ void MaterialisedValues::visit_reduction(const Operation& operation) {
   if (!facts_.in_memory[operand] && !is_stored_wide && is_stored) {
     materialise(operand);
   }
+  const ValueId result = operation.results[0];
+  cones_[result] = {.leaves = {result}, .computed = {result}};
+}
+
+/// Pooling reads its operand from memory, once for each tap. Its result is completed where it is
+/// read.
+void MaterialisedValues::visit_pooling(const Operation& operation) {
+  materialise_as_handed_on(operation.operands[0]);
   const ValueId result = operation.results[0];
   cones_[result] = {.leaves = {result}, .computed = {result}};
 }

@@ -35,6 +35,7 @@ class MaterialisedValues {
   void visit(const Operation& operation);
   void visit_alone(const Operation& operation);
   void visit_reduction(const Operation& operation);
+  void visit_pooling(const Operation& operation);
   bool reads_sums_alone(ValueId value) const;
   int cost_of_cone(ValueId value) const;
   Cone united_cones(const Operation& operation) const;

@@ -17,6 +17,15 @@
 
 namespace castor::jit {
 
+/// A kernel position of the windows by which a nest pools a tensor.
+struct PoolingTap {
+  ValueId result = 0;  ///< what the pooling gives
+  /// For each axis of the tensor, with its padding around it: result i takes element
+  /// begin + i * step.
+  Dims begins;
+  Dims steps;
+};
+
 /// A tensor that a nest reads.
 struct NestInput {
   /// A parameter, a constant, a value that an earlier nest leaves in scratch or in a result, or a
@@ -30,6 +39,8 @@ struct NestInput {
   /// Number of the accumulator that is read, where the value is a reduction that this nest
   /// completes; else -1.
   int accumulator = -1;
+  /// Set where the nest pools the value. Axes and blocks are those of the result then.
+  std::optional<PoolingTap> tap{};
 
   NestInput(ValueId id) : value(id) {}
   NestInput(ValueId id, const Dims& along) : NestInput(id, along, Dims::filled(along.rank(), 1)) {}
@@ -39,8 +50,11 @@ struct NestInput {
   bool has_blocks() const {
     return std::ranges::any_of(blocks, [](int64_t b) { return b != 1; });
   }
+  /// The value whose extents are seen by the nest.
+  ValueId seen() const { return tap ? tap->result : value; }
   /// Whether the value's axis i is the space's axis i, element by element.
   bool is_identity() const {
+    if (tap) return false;
     for (int axis = 0; axis < axes.rank(); ++axis) {
       if (axes[axis] != axis) return false;
     }
@@ -83,6 +97,7 @@ struct Fusion {
     split_bytes,        ///< rows of `value`, which is of sub-byte elements, end inside bytes
     reduced,            ///< the nest that reads it folds it into the reduction `value`
     tables,             ///< `value` has a table for each element of a row
+    pooled,             ///< the nest pools `value`
   } kind;
   ValueId value = no_value;
   bool is_fused() const { return kind == Kind::fused; }

@@ -65,6 +65,7 @@ inline constexpr std::array<OpCost, op_count> op_costs = {{
     {OpKind::reduce_max, 4},
     {OpKind::reduce_max_abs, 4},
     {OpKind::reduce_sum, 4},
+    {OpKind::max_pool, 9},
     {OpKind::conv_integer, 1},
     {OpKind::matmul_integer, 1},
     {OpKind::requantize, 1},

@@ -97,6 +97,7 @@ Dims SplitSpace::strides_of(const NestInput& input, const Dims& extents,
 ExpandedCopy expanded_copy(const NestInput& input, const Dims& extents, const Dims& strides) {
   ExpandedCopy copy;
   copy.input = input;
+  copy.input.tap.reset();
   int rank = extents.rank();
   for (int i = 0; i < extents.rank(); ++i) {
     const bool expands = has_blocks(input, extents, i) && rank < max_rank;

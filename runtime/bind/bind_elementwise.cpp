@@ -10,7 +10,7 @@ Status NestBinder::bind_elementwise(const jit::Nest& nest) {
   const Dims& space = origins_.extents_of(nest.space);
   jit::SplitSpace split(space);
   for (const jit::NestInput& input : nest.inputs) {
-    split.admit(input, origins_.extents_of(input.value));
+    split.admit(input, origins_.extents_of(input.seen()));
   }
   std::vector<Dims> strides;
   std::vector<size_t> copies;  // blocked inputs, expanded
@@ -50,6 +50,7 @@ Status NestBinder::bind_folds(const jit::Nest& nest) {
     return {};
   }
   if (Status status = copy_what_is_not_dense(nest); !status) return status;
+  if (Status status = pad_what_is_pooled(nest); !status) return status;
   const auto copy = [&](const TensorOrigin& from, const TensorOrigin& to, ElementType element) {
     const int rank = to.extents.rank();
     return bind_copy_step(jit::copy_nest(element, 0, rank, compiled_.target), from, to, false);
@@ -68,6 +69,7 @@ Status NestBinder::bind_folds(const jit::Nest& nest) {
   FoldBinder binder(bound_, origins_, codes_, at_, copy);
   status = binder.bind(std::move(read), extents);
   for (const size_t each : copies) origins_.scratch().give_back(each);
+  give_back_padded(nest);
   if (status) origins_.count_reads_of(nest);
   return status;
 }

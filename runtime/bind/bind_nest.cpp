@@ -27,6 +27,8 @@ Status NestBinder::run() {
       continue;
     }
     if (Status status = copy_what_is_not_dense(nest); !status) return status;
+    if (Status status = pad_what_is_pooled(nest); !status) return status;
+    if (Status status = pad_outputs(nest); !status) return status;
     const Result<bool> is_fused = bind_fused(nest);
     if (!is_fused.ok()) return is_fused.error();
     if (*is_fused) {
@@ -38,6 +40,7 @@ Status NestBinder::run() {
                     : nest.requantization ? bind_requantization_nest(nest)
                                           : bind_elementwise(nest);
     if (!status) return status;
+    give_back_padded(nest);
     origins_.count_reads_of(nest);
   }
   bound_.scratch_bytes = origins_.scratch().bytes();
@@ -84,14 +87,20 @@ Status NestBinder::bind_copy_step(const jit::Nest& nest, const TensorOrigin& fro
   return bind_codes(nest, nullptr, to.extents, strides, std::move(result));
 }
 
-/// Where an input of the nest is stored, and its strides over its own axes.
+/// Where an input of the nest is stored, and its strides over the axes that the nest sees.
 TensorOrigin NestBinder::tensor_of(const jit::Nest& nest, size_t k) {
   const ValueId value = nest.inputs[k].value;
   const int accumulator = nest.inputs[k].accumulator;
   if (accumulator >= 0) return origins_.of_accumulator(value, accumulator, nest.element(k));
+  return nest.inputs[k].tap ? pooled(nest.inputs[k], nest.element(k))
+                            : stored(value, nest.element(k));
+}
+
+/// Where a value is stored, and its strides.
+TensorOrigin NestBinder::stored(ValueId value, ElementType element) {
   const Dims& extents = origins_.extents_of(value);
   const ValueId root = origins_.root_of(value);
-  TensorOrigin tensor = origins_.of_root(root, nest.element(k));
+  TensorOrigin tensor = origins_.of_root(root, element);
   if (root != value) {
     tensor.strides = *jit::reshaped_strides(tensor.extents, tensor.strides, extents);
     tensor.extents = extents;

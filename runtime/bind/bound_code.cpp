@@ -96,6 +96,9 @@ template <class Visit>
 void visit_code(const EmptyStep&, const Visit&) {}
 
 template <class Visit>
+void visit_code(const PaddingStep&, const Visit&) {}
+
+template <class Visit>
 void visit_code(const BoundState& bound, const Visit& visit);
 
 template <class Visit>

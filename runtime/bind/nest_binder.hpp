@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The binder of a function's nests, inside runtime/bind only. Its methods are in bind_nest.cpp,
-// bind_elementwise.cpp, bind_convolution.cpp and bind_requantization.cpp.
+// bind_elementwise.cpp, bind_pooling.cpp, bind_convolution.cpp and bind_requantization.cpp.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "ir/shape/pooling.hpp"
 #include "jit/plan/split_space.hpp"
 #include "jit/requantize/plan.hpp"
 #include "runtime/bind/bound_state.hpp"
@@ -56,6 +58,7 @@ class NestBinder {
   Status bind_copy_step(const jit::Nest& nest, const TensorOrigin& from, const TensorOrigin& to,
                         bool matches_space = true);
   TensorOrigin tensor_of(const jit::Nest& nest, size_t k);
+  TensorOrigin stored(ValueId value, ElementType element);
   bool matches_space(const jit::Nest& nest, size_t k) const;
   void add_outputs(LaneStep& result, const jit::Nest& nest, std::vector<Dims>& strides);
   Status add_dense_operand(StepBase& result, ValueId value, ElementType element);
@@ -68,6 +71,15 @@ class NestBinder {
                     std::vector<Dims>& strides, std::vector<size_t>& copies);
   Status bind_folds(const jit::Nest& nest);
   Status expand_blocks(ElementType element, TensorOrigin& tensor, jit::NestInput& input);
+
+  TensorOrigin pooled(const jit::NestInput& input, ElementType element);
+  PoolingGeometry pooling_of(ValueId result, const Dims& operand) const;
+  Result<PaddingStep> padding_of(ValueId operand, const PoolingGeometry& geometry,
+                                 ElementType element) const;
+  TensorOrigin bind_padding(PaddingStep step, ValueId result, ElementType element, bool is_copy);
+  Status pad_what_is_pooled(const jit::Nest& nest);
+  Status pad_outputs(const jit::Nest& nest);
+  void give_back_padded(const jit::Nest& nest);
 
   Status bind_requantization_nest(const jit::Nest& nest);
   BoundSide bind_side(StepBase& result, const Operation& operation, ValueId value,
@@ -111,8 +123,14 @@ class NestBinder {
   const Compiled& compiled_;
   ValueOrigins origins_;
   NestBinding codes_;
-  size_t at_ = 0;                ///< index of the nest that is bound
-  std::vector<bool> is_folded_;  ///< by nest: a convolution's kernels fold what it would fold
+  size_t at_ = 0;  ///< index of the nest that is bound
+  /// An operand that is pooled, with its padding.
+  struct Padded {
+    TensorOrigin tensor;
+    bool is_copy = false;  ///< else the nest that computes the operand writes it there
+  };
+  std::map<ValueId, Padded> padded_;  ///< by result of the pooling
+  std::vector<bool> is_folded_;       ///< by nest: a convolution's kernels fold what it would fold
 };
 
 }  // namespace castor::detail

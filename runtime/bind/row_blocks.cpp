@@ -73,6 +73,7 @@ class RowAxes {
   }
 
   bool admit(const jit::NestInput& input) {
+    if (input.tap) return false;  // blocks of rows would read rows of others
     const Dims& own = shapes_.values[input.value];
     Axes axes = Dims::filled(count(), -1);
     for (int i = 0; i < own.rank(); ++i) {

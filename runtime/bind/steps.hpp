@@ -7,6 +7,7 @@
 
 #include "runtime/bind/elementwise_step.hpp"
 #include "runtime/bind/fold_step.hpp"
+#include "runtime/bind/padding_step.hpp"
 #include "runtime/bind/row_block_step.hpp"
 #include "runtime/conv/convolution_step.hpp"
 #include "runtime/requantize/requantize_step.hpp"
@@ -18,8 +19,8 @@ struct EmptyStep : StepBase {
   bool is_folded = false;
 };
 
-using Step = std::variant<EmptyStep, ElementwiseStep, FoldStep, RowBlockStep, ConvolutionStep,
-                          RequantizeStep, TableStep>;
+using Step = std::variant<EmptyStep, PaddingStep, ElementwiseStep, FoldStep, RowBlockStep,
+                          ConvolutionStep, RequantizeStep, TableStep>;
 // Argument blocks point into vectors of their step, which moving keeps and copying does not.
 static_assert(std::is_nothrow_move_constructible_v<Step>);
 

@@ -30,6 +30,7 @@ ValueOrigins::ValueOrigins(const BoundState& bound, BoundShapes shapes)
 
 TensorOrigin ValueOrigins::in_scratch(ValueId value, ElementType element, const Dims& extents) {
   const auto [at, is_new] = scratch_.try_emplace(value, 0);
+  if (const auto inside = inside_.find(value); inside != inside_.end()) return inside->second;
   if (is_new) {
     const int64_t count = element_count(extents).value_or(0);
     at->second = plan_.take(static_cast<size_t>(byte_size(element, count).value_or(0)));
@@ -117,6 +118,7 @@ void ValueOrigins::give_back(ValueId value) {
   const auto origin = scratch_.find(value);
   plan_.give_back(origin->second);
   scratch_.erase(origin);
+  inside_.erase(value);
 }
 
 }  // namespace castor::detail

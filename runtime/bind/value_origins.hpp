@@ -33,8 +33,13 @@ class ValueOrigins {
   const Dims& extents_of(ValueId value) const { return shapes_.values[value]; }
   bool has_scratch(ValueId value) const { return scratch_.contains(value); }
 
-  /// A dense tensor in scratch.
+  /// A tensor in scratch: dense, unless it is the inside of a padded one.
   TensorOrigin in_scratch(ValueId value, ElementType element, const Dims& extents);
+  /// Gives a value that is in no scratch yet the inside of a tensor at that offset.
+  void pad(ValueId value, size_t offset, TensorOrigin inside) {
+    scratch_[value] = offset;
+    inside_[value] = std::move(inside);
+  }
   /// The tensor that a chain of reshapes begins with, as the caller or the function has it. What is
   /// in no scratch was left in a result by an earlier nest.
   TensorOrigin of_root(ValueId root, ElementType element);
@@ -66,6 +71,7 @@ class ValueOrigins {
   std::unordered_map<ValueId, size_t> results_;  // indices of the first that a value is stored as
   std::unordered_map<ValueId, int> reads_left_;  // by root
   std::unordered_map<ValueId, size_t> scratch_;  // offsets of tensors
+  std::unordered_map<ValueId, TensorOrigin> inside_;  // where padded ones are
   // By owner: reads that are left, and where the first accumulator is; the others follow.
   std::unordered_map<ValueId, int> accumulator_reads_left_;
   std::unordered_map<ValueId, size_t> accumulators_;

@@ -61,7 +61,8 @@ inline int64_t number_of(const void* address) {
   return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address));
 }
 
-inline Origin origin_of(const OperandOrigin& operand, const CallMemory& memory) {
+/// The origin of the tensor that the operand is, or is a part of.
+inline Origin tensor_origin_of(const OperandOrigin& operand, const CallMemory& memory) {
   switch (operand.kind) {
     case OperandOrigin::Kind::input: return origin_of(memory.inputs[operand.index]);
     case OperandOrigin::Kind::output: return origin_of(memory.outputs[operand.index]);
@@ -69,6 +70,12 @@ inline Origin origin_of(const OperandOrigin& operand, const CallMemory& memory) 
     case OperandOrigin::Kind::constant: break;
   }
   return {number_of(operand.constant), 0};
+}
+
+inline Origin origin_of(const OperandOrigin& operand, const CallMemory& memory) {
+  Origin origin = tensor_origin_of(operand, memory);
+  origin.data += operand.displacement;
+  return origin;
 }
 
 /// Address of the first element; of sub-byte elements that of its byte.

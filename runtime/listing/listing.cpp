@@ -51,6 +51,11 @@ class Writer {
     return {};
   }
 
+  Status write(const detail::PaddingStep&, const std::string& name) {
+    heading(name + ": fills the padding of what is pooled");
+    return {};
+  }
+
   Status write(const detail::ElementwiseStep& step, const std::string& name) {
     if (step.program == detail::StepProgram::requantization) return large_form(step, name);
     if (step.program == detail::StepProgram::planned) return emitted(step, name);

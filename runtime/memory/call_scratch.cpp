@@ -46,6 +46,7 @@ struct TasksWithScratch {
   const CallTasks& tasks;
 
   int64_t operator()(const EmptyStep&) const { return 1; }
+  int64_t operator()(const PaddingStep&) const { return 1; }
   int64_t operator()(const ElementwiseStep& step) const {
     return step.tiles ? tasks.count_for(step.main.nanoseconds) : 1;
   }
@@ -73,6 +74,7 @@ struct TasksWithScratch {
 /// Whether there may be several of those.
 struct SplitsScratch {
   bool operator()(const EmptyStep&) const { return false; }
+  bool operator()(const PaddingStep&) const { return false; }
   bool operator()(const ElementwiseStep& step) const { return step.tiles.has_value(); }
   bool operator()(const FoldStep& step) const { return step.tiles.has_value(); }
   bool operator()(const RowBlockStep&) const { return true; }

@@ -30,7 +30,7 @@ Result<Probe> probe(const Graph& graph, NodeIndex index) {
   translate(node, into);
   Probe result;
   for (size_t i = 0; i < node.outputs.size() && !into.refusal(); ++i) {
-    if (!node.has_output(i)) continue;
+    if (!node.has_output(i) || !into.is_defined(node.outputs[i])) continue;
     into.builder().result(into.value_of(node.outputs[i]));
     result.outputs.push_back(i);
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace castor::onnx {
 
@@ -31,6 +32,8 @@ const Pattern* pattern_of(const Node& node) {
   return at == std::end(patterns) || !node.domain.empty() ? nullptr : &*at;
 }
 
+bool is_pool(const Node& node) { return node.op_type == "MaxPool" && node.domain.empty(); }
+
 bool is_byte(std::optional<ElementType> type) {
   return type == ElementType::u8 || type == ElementType::i8;
 }
@@ -44,6 +47,7 @@ class Fuser {
   std::vector<Node> fused() {
     for (NodeIndex index = 0; index < graph_.nodes.size(); ++index) {
       if (const Pattern* pattern = pattern_of(graph_.nodes[index])) try_unit(index, *pattern);
+      if (is_pool(graph_.nodes[index])) try_pool(index);
     }
     std::vector<Node> nodes;
     for (NodeIndex index = 0; index < graph_.nodes.size(); ++index) {
@@ -237,7 +241,11 @@ class Fuser {
     Node fused = node(unit.centre);
     fused.op_type = pattern.fused;
     fused.domain = pattern.domain;
-    fused.origins = take_away(unit);
+    std::vector<NodeIndex> dequantizers = {unit.x.dequantize, unit.w.dequantize};
+    if (unit.bias) dequantizers.push_back(unit.bias->dequantize);
+    std::vector<NodeIndex> taken = {unit.centre, unit.quantize};
+    if (unit.relu) taken.push_back(*unit.relu);
+    fused.origins = take_away(std::move(taken), dequantizers);
     fused.outputs = quantize.outputs;
     fused.inputs = {unit.x.value, unit.x.scale, zero_point_of(unit.x),
                     unit.w.value, unit.w.scale, zero_point_of(unit.w)};
@@ -262,14 +270,61 @@ class Fuser {
     return relu;
   }
 
-  /// Takes the nodes of a unit away, and gives them, but for those whose results others need.
-  std::vector<NodeIndex> take_away(const Unit& unit) {
-    std::vector<NodeIndex> taken = {unit.centre, unit.quantize};
-    if (unit.relu) taken.push_back(*unit.relu);
+  /// The pool of the codes: that of the numbers, since a larger code is a larger number.
+  void try_pool(NodeIndex pool) {
+    const auto x = activation(node(pool), 0);
+    const auto quantize = only_reader(pool);
+    if (!x || !quantize || !is_quantizer(*quantize, node(pool).outputs[0])) return;
+    if (!gives_codes_back(*x, node(*quantize))) return;
+    Node fused = node(pool);
+    fused.inputs = {x->value};
+    fused.outputs = node(*quantize).outputs;
+    fused.origins = take_away({pool, *quantize}, {x->dequantize});
+    replaced_by_[*quantize].push_back(std::move(fused));
+  }
+
+  /// Whether quantizing gives back what has been dequantized: both have one type, scale and zero
+  /// point. The number between them is the scale times the code less the zero point, rounded in
+  /// f32; divided by the scale, it is nearest to that integer of at most 255.
+  bool gives_codes_back(const Operand& x, const Node& quantize) const {
+    const ElementType type = *element_of(x.value);
+    const auto scale = scale_of_codes(x.scale);
+    const auto zero = zero_code(x.zero_point, type);
+    const ValueIndex zero_after = quantize.has_input(2) ? quantize.inputs[2] : absent;
+    return element_of(quantize.outputs[0]) == type && scale && zero &&
+           scale == scale_of_codes(quantize.inputs[1]) && zero == zero_code(zero_after, type) &&
+           says_f32_or_nothing(node(x.dequantize), "output_dtype") &&
+           says_f32_or_nothing(quantize, "precision");
+  }
+
+  static bool says_f32_or_nothing(const Node& at, std::string_view attribute) {
+    const int64_t data_type = at.integer(attribute, 0);
+    return data_type == 0 || element_type_of(data_type) == ElementType::f32;
+  }
+
+  /// A scale of f32, if it is positive and no code times it exceeds the largest f32.
+  std::optional<float> scale_of_codes(ValueIndex index) const {
+    constexpr float largest = std::numeric_limits<float>::max() / 255;
+    const Tensor& tensor = *constant(index);
+    if (tensor.element != ElementType::f32) return std::nullopt;
+    const float scale = number(tensor, 0);
+    return scale > 0 && scale <= largest ? std::optional(scale) : std::nullopt;
+  }
+
+  /// A zero point of that type, which has 8 bits.
+  std::optional<std::byte> zero_code(ValueIndex zero_point, ElementType type) const {
+    if (zero_point == absent) return std::byte{0};
+    const Tensor* known = constant(zero_point);
+    const bool fits = is_single(known) && known->element == type;
+    return fits ? std::optional(known->data->bytes[0]) : std::nullopt;
+  }
+
+  /// Takes the nodes of a unit away, and gives them, but for those that dequantize for others as
+  /// well.
+  std::vector<NodeIndex> take_away(std::vector<NodeIndex> taken,
+                                   const std::vector<NodeIndex>& dequantizers) {
     for (const NodeIndex index : taken) gone_[index] = true;
-    std::vector<NodeIndex> dequantize = {unit.x.dequantize, unit.w.dequantize};
-    if (unit.bias) dequantize.push_back(unit.bias->dequantize);
-    for (const NodeIndex index : dequantize) {
+    for (const NodeIndex index : dequantizers) {
       if (gone_[index] || is_needed(index)) continue;
       gone_[index] = true;
       taken.push_back(index);
@@ -290,7 +345,7 @@ class Fuser {
 
 }  // namespace
 
-bool may_be_fused(const Node& node) { return pattern_of(node) != nullptr; }
+bool may_be_fused(const Node& node) { return pattern_of(node) != nullptr || is_pool(node); }
 
 Status fuse_quantized_units(Graph& graph) {
   graph.nodes = Fuser(graph).fused();

@@ -6,7 +6,7 @@
 
 namespace castor::onnx {
 
-/// Whether an operator may be the middle of such a unit: Conv, MatMul or Gemm.
+/// Whether an operator may be the middle of such a unit: Conv, MatMul, Gemm or MaxPool.
 bool may_be_fused(const Node& node);
 
 /// Replaces, in a connected graph,
@@ -20,6 +20,13 @@ bool may_be_fused(const Node& node);
 /// x, w and y must be of 8 bits with scales and zero points per tensor, of w also per output
 /// channel or column, and the bias must have the scale x_scale * w_scale, to one part in 2^20, and
 /// no zero point. Nodes whose results others read too stay beside the unit.
+///
+/// Also replaces
+///
+///   DequantizeLinear of x, MaxPool, QuantizeLinear
+///
+/// by the MaxPool of x's codes, which gives the same bits: x and y must have one type of 8 bits,
+/// one scale and one zero point, per tensor.
 Status fuse_quantized_units(Graph& graph);
 
 }  // namespace castor::onnx

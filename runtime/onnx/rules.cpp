@@ -75,6 +75,7 @@ constexpr Rule table[] = {
     {"ReduceMean", "", reduce_mean},
     {"GlobalAveragePool", "", global_average_pool},
     {"GlobalMaxPool", "", global_max_pool},
+    {"MaxPool", "", onnx::max_pool},
     {"ReduceL1", "", reduce_l1},
     {"ReduceL2", "", reduce_l2},
     {"ReduceSumSquare", "", reduce_sum_square},
@@ -118,6 +119,7 @@ void translate(const Node& node, Translation& into) {
   if (into.refusal()) return;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (!node.has_output(i)) continue;
+    if (i >= outputs.size() && !into.is_read(node, i)) continue;
     if (i >= outputs.size()) return into.refuse(fmt::format("castor has no output {} of it", i));
     into.define(node.outputs[i], outputs[i]);
   }

@@ -24,7 +24,8 @@ struct Rule {
 const Rule* find_rule(std::string_view domain, std::string_view op_type);
 std::span<const Rule> rules();
 
-/// Adds what the node computes, and defines its outputs. What castor lacks is refused.
+/// Adds what the node computes, and defines its outputs; one that nothing reads may stay undefined.
+/// What castor lacks is refused.
 void translate(const Node& node, Translation& into);
 
 }  // namespace castor::onnx

@@ -86,6 +86,12 @@ Translation::InputType Translation::type_of_input(const Node& node, size_t i) co
           value.shape ? std::optional(with_names(*value.shape, index)) : std::nullopt};
 }
 
+bool Translation::is_read(const Node& node, size_t i) const {
+  if (!node.has_output(i)) return false;
+  const Value& value = graph_.values[node.outputs[i]];
+  return value.is_output || !value.consumers.empty();
+}
+
 const Tensor* Translation::known(const Node& node, size_t i) const {
   if (!node.has_input(i)) return nullptr;
   const std::optional<Tensor>& constant = graph_.values[node.inputs[i]].constant;

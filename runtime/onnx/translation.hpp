@@ -45,6 +45,9 @@ class Translation {
   };
   InputType type_of_input(const Node& node, size_t i) const;
 
+  /// Whether the node has output `i`, and a node or the graph's user reads it.
+  bool is_read(const Node& node, size_t i) const;
+
   /// The constant that input `i` is, or null: then nothing is refused.
   const Tensor* known(const Node& node, size_t i) const;
   /// A constant of i64 or i32 as numbers; refuses what is not known.

@@ -18,10 +18,10 @@ bool leads_fusions(const onnx::Graph& graph, const onnx::Node& node);
 /// Those that are fused with what comes before them alone.
 bool ends_fusions(const onnx::Node& node);
 
-/// What becomes one quantized operator with a float one: DequantizeLinear nodes that it alone
-/// reads, QuantizeLinear nodes that read it, perhaps through an activation. A maximum pool runs
-/// channels last together with the quantized convolution before it, and slowly alone: then that
-/// belongs to it, too. Empty where there is no such unit.
+/// What becomes one quantized operator with a float one that is left: DequantizeLinear nodes that
+/// it alone reads, QuantizeLinear nodes that read it, perhaps through an activation. A maximum pool
+/// runs channels last together with the quantized convolution before it, and slowly alone: then
+/// that belongs to it, too. Empty where there is no such unit.
 std::vector<onnx::NodeIndex> quantized_unit_around(const onnx::Graph& graph,
                                                    onnx::NodeIndex operation);
 

@@ -105,6 +105,11 @@ const std::vector<std::string> other_texts = {
     around("%a: u8[?n, 2, 5], %s: f16[], %z: u8[], %b: i8[5, 4], %t: f16[4], %v: i8[4]",
            "u8[?n, 2, 4]", "%y = qlinear_matmul %a, %s, %z, %b, %t, %v, %s, %z", "%y"),
     around(
+        "%x: f16[?n, 5, 4, 3]", "f16[?n, 1, 2, 3]",
+        "%y = max_pool %x {dilations = [2, 1], kernel_shape = [2, 3], layout = nhwc, pads = [0, 1, "
+        "0, 1], strides = [3, 2]}",
+        "%y"),
+    around(
         "%x: fx8<frac = 7>[2, 3], %s: i16[3]",
         "sa32<axis = 1, scale = ?, frac = [1, -2, 3], zero_point = [0, 5, -6]>[2, 3]",
         "%y = requantize %x, none, none, none, %s {arithmetic = embarc, rounding = nearest_even} "

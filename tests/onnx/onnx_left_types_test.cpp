@@ -60,7 +60,7 @@ TEST(LeftTypes, Windows) {
   };
   for (const Window& row : rows) {
     const auto found = extents_of([&](OnnxMaker& maker) {
-      auto& node = maker.node("MaxPool", {"x"}, {"z"});
+      auto& node = maker.node("LpPool", {"x"}, {"z"});
       OnnxMaker::integers(node, "kernel_shape", row.kernel);
       if (row.strides.size() > 0) OnnxMaker::integers(node, "strides", row.strides);
       if (row.dilations.size() > 0) OnnxMaker::integers(node, "dilations", row.dilations);

@@ -37,7 +37,7 @@ using test::OnnxModelData;
 using test::OnnxModelTest;
 
 constexpr size_t min_of_shared_data = 471;
-constexpr size_t min_of_debian_data = 272;
+constexpr size_t min_of_debian_data = 285;
 
 constexpr OnnxForm forms[] = {
     {},

@@ -73,6 +73,12 @@ class OnnxMaker {
     attribute.set_type(1);
     attribute.set_f(value);
   }
+  static void text(onnx_file::NodeProto& node, const std::string& name, const std::string& value) {
+    onnx_file::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(3);
+    attribute.set_s(value);
+  }
   static void integers(onnx_file::NodeProto& node, const std::string& name,
                        std::initializer_list<int64_t> values) {
     onnx_file::AttributeProto& attribute = *node.add_attribute();

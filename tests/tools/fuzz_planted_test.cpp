@@ -44,7 +44,7 @@ void expect_minimal(const std::string& report) {
   }
   EXPECT_TRUE(
       test::has_match(report,
-                      "func @f\\([^)]*\\) -> \\([a-z0-9]+\\[\\]\\) (attributes [^\n]*)?\\{\n"
+                      "func @f\\([^)]*\\) -> \\([a-z0-9]+\\[1?\\]\\) (attributes [^\n]*)?\\{\n"
                       "  %[0-9]+(, %[0-9]+)* = [^\n]+\n"
                       "  return %[0-9]+\n"
                       "\\}\n"))

@@ -8,6 +8,7 @@
 
 #include "ir/interpreter/interpreter.hpp"
 #include "ir/rewrite/canonicalize.hpp"
+#include "ir/rewrite/split_windows.hpp"
 #include "ir/rewrite/split_zero_points.hpp"
 #include "ir/verify/infer.hpp"
 #include "runtime/bind/bind.hpp"
@@ -160,7 +161,8 @@ namespace {
 
 /// Whether machine code does not compute the function, whatever the tier.
 bool is_interpreted(const Prepared& prepared) {
-  return !reason_not_split(*canonicalize(prepared.function)).empty();
+  const FunctionPtr canonical = canonicalize(prepared.function);
+  return !reason_not_split(*canonical).empty() || !reason_windows_not_split(*canonical).empty();
 }
 
 }  // namespace

@@ -163,6 +163,7 @@ bool OperationDrawer::draw(OpKind op) {
     case OpKind::reshape: return draw_reshape();
     case OpKind::select: return draw_select(pick_value(values_of(OperandClass::any)));
     case OpKind::look_up: return draw_look_up();
+    case OpKind::max_pool: return draw_pooling();
     case OpKind::conv_integer: return convolve_any();
     case OpKind::matmul_integer: return multiply_any();
     case OpKind::quantize_linear:
@@ -200,6 +201,7 @@ bool OperationDrawer::draw_on(OpKind op, ElementType type) {
   if (op == OpKind::qlinear_matmul) add_input(type, draw_matrix(random_));
   const bool has_parameters = info(op).family == OpFamily::composition;  // which are constants
   for (int i = 0; (i < info(op).operands && !has_parameters) || i < 1; ++i) add_input(type);
+  if (op == OpKind::max_pool) add_input(type, draw_image(random_));
   if (op == OpKind::select) add_input(ElementType::boolean);
   for (int attempt = 0; attempt < 8; ++attempt) {
     if (draw(op)) return true;

@@ -79,6 +79,7 @@ class OperationDrawer {
   bool draw_unary(OpKind op);
   bool draw_clamp(size_t value);
   bool draw_reduction(OpKind op);
+  bool draw_pooling();
   bool draw_dynamic(OpKind op);
   bool draw_binary(OpKind op, size_t a);
   bool combine(OpKind op, size_t a, size_t b);

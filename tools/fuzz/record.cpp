@@ -137,6 +137,7 @@ EpilogueForm form_of(const jit::Nest& plan, const ConvolutionStep& step) {
     case jit::Fusion::Kind::other_shape:
     case jit::Fusion::Kind::blocked:
     case jit::Fusion::Kind::reduced: return other_shape;
+    case jit::Fusion::Kind::pooled:
     case jit::Fusion::Kind::tables:
     case jit::Fusion::Kind::partly_repeated: return partly_repeated;
     case jit::Fusion::Kind::split_bytes: return split_bytes;
@@ -167,6 +168,7 @@ class StepMarker {
   size_t elementwise_nests() const { return count_; }
 
   void operator()(const detail::EmptyStep&) const {}
+  void operator()(const detail::PaddingStep&) const {}
 
   void operator()(const ElementwiseStep& step) {
     ++count_;

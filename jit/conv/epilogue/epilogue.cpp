@@ -222,6 +222,7 @@ class FusionPlanner {
         return {Fusion::Kind::other_shape, nest.space};
       }
       if (input.has_blocks()) return {Fusion::Kind::blocked, input.value};
+      if (input.tap) return {Fusion::Kind::pooled, input.value};
     }
     nest.epilogue = Epilogue{layout_of(nests_[convolution]), reading.operand};
     const Operation& operation = function_.operations[*nests_[convolution].convolution];
@@ -303,8 +304,9 @@ std::string text_of(const Function& function, const Fusion& fusion) {
       "none: rows of %{} end inside bytes",
       "none: the i32 result is folded into %{}",
       "none: %{} has a table for each element of a row",
+      "none: the nest that reads the i32 result pools %{}",
   };
-  static_assert(std::size(texts) == static_cast<size_t>(Fusion::Kind::tables) + 1);
+  static_assert(std::size(texts) == static_cast<size_t>(Fusion::Kind::pooled) + 1);
   const std::string name = fusion.value == no_value ? "" : function.values[fusion.value].name;
   return fmt::format(fmt::runtime(texts[static_cast<size_t>(fusion.kind)]), name);
 }

@@ -65,8 +65,11 @@ Outputs reduce_l1(const Node& node, Translation& into);
 Outputs reduce_l2(const Node& node, Translation& into);
 Outputs reduce_sum_square(const Node& node, Translation& into);
 
+// ---- pooling.cpp
+Outputs max_pool(const Node& node, Translation& into);
+
 // ---- integers.cpp
-/// The attributes that ConvInteger, QLinearConv and Conv share.
+/// The attributes that ConvInteger, QLinearConv, Conv and MaxPool share.
 ConvolutionOptions convolution_options_of(const Node& node, Translation& into);
 Outputs conv_integer(const Node& node, Translation& into);
 Outputs matmul_integer(const Node& node, Translation& into);

@@ -194,6 +194,11 @@ def reduce_sum(
     return append("reduce_sum", [x], attributes, element)
 
 
+def max_pool(x: Value, *, kernel_shape: Sequence[int], **attributes: Any) -> Value:
+    """ONNX MaxPool-12 without indices: the largest element of each window."""
+    return append("max_pool", [x], {"kernel_shape": kernel_shape, **attributes})
+
+
 def conv_integer(
     x: Operand,
     w: Operand,

@@ -22,6 +22,9 @@ struct InWords {
   std::string operator()(const detail::EmptyStep& step) const {
     return fmt::format("empty {}", step.nest);
   }
+  std::string operator()(const detail::PaddingStep& step) const {
+    return fmt::format("padding {}", step.nest);
+  }
   std::string operator()(const detail::ElementwiseStep& step) const {
     const char* program = step.program == StepProgram::planned ? "elementwise"
                           : step.program == StepProgram::copy  ? "copy"

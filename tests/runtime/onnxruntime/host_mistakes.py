@@ -57,6 +57,13 @@ def convolution(weights: np.ndarray, zero: np.ndarray, **attributes) -> bytes:
     return model.serialized()
 
 
+def pool_of_floats() -> bytes:
+    """A pool along one axis."""
+    model = Model()
+    model.output(model.add("MaxPool", [model.input("x", [1, 1, 4])], kernel_shape=[2]), [1, 1, 3])
+    return model.serialized()
+
+
 def sums(x: np.ndarray, weights: np.ndarray, zero: np.ndarray, pads: tuple[int, int],
          dilation: int) -> np.ndarray:
     """ConvInteger of one image, as ONNX defines it."""
@@ -92,6 +99,8 @@ def mistakes() -> list[Mistake]:
         Mistake("QuantizeLinear of f16 rounds to even", quantized_halves,
                 np.array([0.75, 1.5, 2.5, 3.75], np.float16), np.array([1, 2, 2, 4], np.uint8),
                 False),
+        Mistake("MaxPool of -infinity along one axis", pool_of_floats,
+                np.full((1, 1, 4), -inf, np.float32), np.full((1, 1, 3), -inf, np.float32), False),
         Mistake("ConvInteger with a zero point for each filter",
                 lambda: convolution(w, zeros, pads=[1] * 4), x, sums(x, w, zeros, (1, 1), 1), True),
         Mistake("ConvInteger with auto_pad and dilation",

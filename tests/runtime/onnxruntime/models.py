@@ -7,7 +7,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-F32, U8, I8, I32 = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT8, TensorProto.INT32
+F32, U8, I8, I32, I64 = (TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT8,
+                         TensorProto.INT32, TensorProto.INT64)
 
 
 class Model:
@@ -71,11 +72,11 @@ def one_layer(batch: int | str = 1) -> bytes:
     return model.serialized()
 
 
-def network() -> bytes:
-    """Depthwise, pointwise and dense layers, a residual, and a MaxPool in between."""
+def network(pool: str = "MaxPool") -> bytes:
+    """Depthwise, pointwise and dense layers, a residual, and a pool in between."""
     model = Model()
     x = model.add("Relu", [model.layer(model.input("x", ["n", 16, 28, 28]), 16, 32)])
-    x = model.add("MaxPool", [x], kernel_shape=[2, 2], strides=[2, 2])
+    x = model.add(pool, [x], kernel_shape=[2, 2], strides=[2, 2])
     y = model.add("Relu", [model.layer(x, 32, 32, group=32)])
     z = model.layer(y, 32, 32, kernel=1, kind=np.uint8)
     model.output(model.add("Relu", [model.add("Add", [z, x])]), ["n", 32, 14, 14])
@@ -194,9 +195,10 @@ def quantized_product() -> bytes:
     return model.serialized()
 
 
-def pool_after_convolution(form: str) -> bytes:
+def pool_after_convolution(form: str, indices: bool = False) -> bytes:
     """A quantized pool between a dense convolution and a depthwise one, both as QLinearConv; in
-    the form `floats`, the pool is one of floats between DequantizeLinear and QuantizeLinear."""
+    the form `floats`, the pool is one of floats between DequantizeLinear and QuantizeLinear. Its
+    indices are a result, too, if they are wanted."""
     model = Model()
     one = lambda number, kind: model.constant(np.array(number, kind))  # noqa: E731
     scale, zero = one(0.02, np.float32), one(128, np.uint8)
@@ -209,10 +211,62 @@ def pool_after_convolution(form: str) -> bytes:
     x = convolution(model.input("x", [1, 16, 28, 28], U8), 1)
     if form == "floats":
         x = model.add("DequantizeLinear", [x, scale, zero])
-    x = model.add("MaxPool", [x], kernel_shape=[2, 2], strides=[2, 2])
+    pool = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    if indices:
+        x, positions = model.add("MaxPool", [x], 2, **pool)
+        model.output(positions, [1, 16, 14, 14], I64)
+    else:
+        x = model.add("MaxPool", [x], **pool)
     if form == "floats":
         x = model.add("QuantizeLinear", [x, scale, zero])
     model.output(convolution(x, 16), [1, 16, 14, 14], U8)
+    return model.serialized()
+
+
+def pool_of_codes(extents: list, kind: type = np.uint8, opset: int = 17, **attributes) -> bytes:
+    """A pool after a quantized convolution of one position, of any number of spatial axes."""
+    model = Model(opset)
+    one = lambda number, kind: model.constant(np.array(number, kind))  # noqa: E731
+    scale, zero = one(0.02, np.float32), one(3, kind)
+    x = model.input("x", [1, 3, *extents], U8 if kind is np.uint8 else I8)
+    w = model.weights(4, 3, *[1] * len(extents))
+    x = model.add("QLinearConv", [x, scale, zero, w, one(0.01, np.float32), one(0, np.int8),
+                                  scale, zero])
+    model.output(model.add("MaxPool", [x], **attributes), None, U8 if kind is np.uint8 else I8)
+    return model.serialized()
+
+
+def pool_of_a_layer(extents: list, **attributes) -> bytes:
+    """A pool of floats after a layer, whose indices have a name and no reader."""
+    model = Model()
+    x = model.layer(model.input("x", [2, 4, *extents]), 4, 8)
+    model.output(model.add("MaxPool", [x], 2, **attributes)[0], None)
+    return model.serialized()
+
+
+def pools_of_floats() -> bytes:
+    """Pools without a product of integers: after a convolution, its activation, and alone."""
+    model = Model()
+    x = model.input("x", [1, 8, 14, 14])
+    w = model.constant(model.random.standard_normal((8, 8, 3, 3)).astype(np.float32))
+    pool = {"kernel_shape": [2, 2]}
+    y = model.add("MaxPool", [model.add("Conv", [x, w])], **pool)
+    y = model.add("MaxPool", [model.add("Relu", [model.add("Conv", [y, w])])], **pool)
+    model.output(y, None)
+    model.output(model.add("MaxPool", [x], **pool), None)
+    return model.serialized()
+
+
+def stem(channels: int, kernel: int) -> bytes:
+    """A dense quantized convolution of an image of so few channels."""
+    model = Model()
+    one = lambda number, kind: model.constant(np.array(number, kind))  # noqa: E731
+    scale, zero = one(0.02, np.float32), one(128, np.uint8)
+    x = model.input("x", [1, channels, 32, 32], U8)
+    w = model.weights(16, channels, kernel, kernel)
+    x = model.add("QLinearConv", [x, scale, zero, w, one(0.01, np.float32), one(0, np.int8),
+                                  scale, zero], strides=[2, 2])
+    model.output(model.add("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2]), None, U8)
     return model.serialized()
 
 

@@ -66,6 +66,11 @@ def images(*shape: int, seed: int = 5) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
+def bytes_of(*shape: int) -> np.ndarray:
+    return np.random.default_rng(3).integers(0, 256, shape).astype(np.uint8)
+
+
+POOL_OF_FLOATS = ["DequantizeLinear", "MaxPool", "QuantizeLinear"]
 LAYER = ["Add", "Cast", "ConvInteger", "DynamicQuantizeLinear", "Mul", "Mul"]
 
 
@@ -98,9 +103,15 @@ class PluginTest(unittest.TestCase):
         self.assertEqual(groups(session(models.one_layer())), 1)
 
     def test_takes_a_network_around_what_castor_lacks(self) -> None:
-        names = self.same_bits(models.network(), {"x": images(2, 16, 28, 28)})
+        names = self.same_bits(models.network("AveragePool"), {"x": images(2, 16, 28, 28)})
         self.assertEqual(names.count("ConvInteger"), 3)
-        self.assertNotIn("MaxPool", names)
+        self.assertNotIn("AveragePool", names)
+
+    def test_takes_a_network_as_one_group(self) -> None:
+        model = models.network()
+        names = self.same_bits(model, {"x": images(2, 16, 28, 28)})
+        self.assertEqual(names, sorted(LAYER * 3 + ["Relu"] * 3 + ["MaxPool", "Add"]))
+        self.assertEqual(groups(session(model)), 1)
 
     def test_every_tier_gives_the_same_bits(self) -> None:
         flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
@@ -178,12 +189,72 @@ class PluginTest(unittest.TestCase):
         names = self.same_bits(models.quantized_product(), {"x": images(5, 64)})
         self.assertIn("QLinearMatMul", names)
 
-    def test_convolutions_before_quantized_pools_are_left(self) -> None:
-        x = np.random.default_rng(3).integers(0, 256, (1, 16, 28, 28)).astype(np.uint8)
+    def test_quantized_pools_are_in_the_group_of_their_convolutions(self) -> None:
+        for form, names_of_pool in (("codes", ["MaxPool"]), ("floats", POOL_OF_FLOATS)):
+            with self.subTest(form=form):
+                model = models.pool_after_convolution(form)
+                names = self.same_bits(model, {"x": bytes_of(1, 16, 28, 28)})
+                self.assertEqual(names, sorted(names_of_pool + ["QLinearConv"] * 2))
+                self.assertEqual(groups(session(model)), 1)
+
+    def test_convolutions_before_quantized_pools_that_are_left_are_left(self) -> None:
         for form in ("codes", "floats"):
             with self.subTest(form=form):
-                names = self.same_bits(models.pool_after_convolution(form), {"x": x})
+                names = self.same_bits(models.pool_after_convolution(form, indices=True),
+                                       {"x": bytes_of(1, 16, 28, 28)})
                 self.assertEqual(names, ["QLinearConv"])
+
+    def test_pools_of_codes(self) -> None:
+        rows = [([13], {"kernel_shape": [3], "strides": [2], "ceil_mode": 1}),
+                ([13], {"kernel_shape": [4], "auto_pad": "SAME_LOWER", "strides": [3]}),
+                ([14, 15], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4}),
+                ([14, 15], {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
+                ([14, 15], {"kernel_shape": [3, 2], "strides": [4, 2], "ceil_mode": 1,
+                            "auto_pad": "VALID"}),
+                ([14, 15], {"kernel_shape": [3, 2], "strides": [2, 2], "ceil_mode": 1,
+                            "auto_pad": "SAME_UPPER"}),
+                ([14, 15], {"kernel_shape": [3, 2], "dilations": [2, 3], "ceil_mode": 1,
+                            "strides": [2, 3]}),
+                ([7, 8, 9], {"kernel_shape": [2, 3, 2], "pads": [0, 1, 1, 1, 0, 0],
+                             "strides": [1, 2, 3]})]
+        for extents, attributes in rows:
+            for kind in (np.uint8, np.int8):
+                with self.subTest(extents=extents, kind=kind, **attributes):
+                    model = models.pool_of_codes(extents, kind, **attributes)
+                    names = self.same_bits(model, {"x": bytes_of(1, 3, *extents).view(kind)})
+                    self.assertEqual(names, ["MaxPool", "QLinearConv"])
+
+    def test_last_windows_that_would_begin_in_padding(self) -> None:
+        """Up to opset 21, ONNX's shape inference counts them: castor refuses the model."""
+        for opset, wanted in ((17, []), (22, ["MaxPool", "QLinearConv"])):
+            with self.subTest(opset=opset):
+                model = models.pool_of_codes([14, 15], opset=opset, kernel_shape=[2, 2],
+                                             strides=[3, 3], pads=[0, 0, 1, 1], ceil_mode=1)
+                names = self.same_bits(model, {"x": bytes_of(1, 3, 14, 15)})
+                self.assertEqual(names, wanted)
+
+    def test_pools_of_floats_after_layers(self) -> None:
+        for attributes in ({"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4},
+                           {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}):
+            with self.subTest(**attributes):
+                names = self.same_bits(models.pool_of_a_layer([15, 17], **attributes),
+                                       {"x": images(2, 4, 15, 17)})
+                self.assertEqual(names, sorted(LAYER + ["MaxPool"]))
+
+    def test_pools_without_integer_products_are_left(self) -> None:
+        names = self.same_bits(models.pools_of_floats(), {"x": images(1, 8, 14, 14)})
+        self.assertEqual(names, [])
+
+    def test_stems_gain_more_than_other_dense_convolutions(self) -> None:
+        for channels, kernel, is_taken in ((3, 7, True), (4, 2, True), (4, 1, False),
+                                           (5, 7, False)):
+            for min_gain, takes_all in (("1", True), ("2.5", False)):
+                with self.subTest(channels=channels, kernel=kernel, min_gain=min_gain):
+                    names = self.same_bits(models.stem(channels, kernel),
+                                           {"x": bytes_of(1, channels, 32, 32)}, isa="avx2",
+                                           min_gain=min_gain)
+                    wanted = ["MaxPool", "QLinearConv"] if is_taken or takes_all else []
+                    self.assertEqual(names, wanted)
 
     def test_units_that_castor_lacks_are_left_whole(self) -> None:
         names = self.same_bits(models.unit_that_castor_lacks(), {"x": images(1, 8, 14, 14)})
