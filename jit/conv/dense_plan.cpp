@@ -95,9 +95,25 @@ PackInput pack_input_spec(const DensePlan& plan) {
   return spec;
 }
 
+namespace {
+
+/// Whether there are other weights to prefetch, and k steps of the pixel tiles of a block are
+/// enough to prefetch each of their cache lines.
+bool prefetches_weights(const DensePlan& plan) {
+  constexpr int64_t line_bytes = 64;
+  if (plan.tile.has_tiles() || plan.channel_tiles == 1) return false;
+  const int64_t pixel_tiles = plan.is_pixel_vectorised()
+                                  ? plan.tiles_of(plan.block, plan.tile.vectors)
+                                  : plan.channel_vectorised_tiles(plan.tile);
+  return 2 * 4 * plan.packed_width(plan.tile.channels) <= line_bytes * pixel_tiles;
+}
+
+}  // namespace
+
 void set_tile(DensePlan& plan, const DenseTile& tile) {
   plan.tile = tile;
   plan.channel_tiles = ceil_div(plan.geometry.group_out_channels(), tile.channels);
+  plan.tile.prefetches_weights = prefetches_weights(plan);
 }
 
 namespace {

@@ -155,6 +155,7 @@ class DenseBinder {
     const bool has_sign_flip = takes_u8_by_i8(plan_.engine) && bound_.operands.x_is_signed;
     tile.source = has_sign_flip ? jit::PixelSource::signed_input : jit::PixelSource::input;
     tile.reads_input_once = is_only_tile;
+    tile.prefetches_weights = false;
     if (sums_windows()) tile.window_sums = jit::WindowSums::own;
     return tile;
   }

@@ -66,6 +66,12 @@ struct BlockTables {
       if (here.count() > 0) visit(each, here);
     }
   }
+  /// Pixel tiles of the runs before that one.
+  int64_t tiles_before(const BoundTiles& run) const {
+    int64_t before = 0;
+    for (const BoundTiles* each = tiles.data(); each != &run; ++each) before += each->run.count;
+    return before;
+  }
 };
 
 /// Parts of a call's scratch, as offsets in bytes.

@@ -178,6 +178,24 @@ class BlockRun {
     return arguments;
   }
 
+  /// Each pixel tile prefetches its part of the weights that follow; after the last ones, the first
+  /// line of its own, again and again.
+  void set_prefetch(const ChannelTiles& channels, const BoundTiles& of, const PixelTiles& tiles,
+                    jit::DenseArguments& arguments) const {
+    const jit::DenseTile& tile = of.run.tile;
+    if (!tile.prefetches_weights) return;
+    const int64_t next = channels.first + channels.count;
+    arguments.prefetched = arguments.weights;
+    arguments.prefetch_step = 0;
+    if (bound_.packs_by_tile || next >= plan_.channel_tiles) return;
+    const int64_t steps = std::max<int64_t>(
+        arguments.k_groups * ((arguments.k_step_count - tile.peeled_k_steps) / 2), 1);
+    const int64_t bytes = 4 * tile_k_groups(plan_);
+    const int64_t before = block_.tables.tiles_before(of) + tiles.begin;
+    arguments.prefetch_step = ceil_div(bytes, steps * block_.tables.pixel_tiles);
+    arguments.prefetched += bytes + before * steps * arguments.prefetch_step;
+  }
+
   static void set_tiles(jit::DenseArguments& arguments, const jit::TileRun& run,
                         const PixelTiles& tiles) {
     arguments.tiles = tiles.count();
@@ -208,6 +226,7 @@ class BlockRun {
     OutputPiece piece = piece_of(channels);
     jit::DenseArguments arguments = arguments_of(channels, starts);
     set_tiles(arguments, of.run, tiles);
+    set_prefetch(channels, of, tiles, arguments);
     const auto code = kernel.entry();
     if (plan_.transposes()) {
       arguments.output = untransposed(channels.first);
@@ -219,14 +238,15 @@ class BlockRun {
         code(&arguments);
       });
     } else {
-      run_pieces(of, tiles, piece, arguments, code);
+      run_pieces(channels, of, tiles, piece, arguments, code);
     }
   }
 
   /// `piece` begins with the block's first pixel; `arguments` are of all tiles. Both are changed:
   /// copies would have to wait for all stores in front of them.
-  void run_pieces(const BoundTiles& of, const PixelTiles& tiles, OutputPiece& piece,
-                  jit::DenseArguments& arguments, jit::KernelFunction<jit::DenseTile> code) const {
+  void run_pieces(const ChannelTiles& channels, const BoundTiles& of, const PixelTiles& tiles,
+                  OutputPiece& piece, jit::DenseArguments& arguments,
+                  jit::KernelFunction<jit::DenseTile> code) const {
     const bool by_channel = plan_.geometry.layout == ConvolutionLayout::nchw;
     const int64_t tile_pixels =
         plan_.is_pixel_vectorised() ? plan_.tile.vectors * plan_.lanes : of.run.tile.pixels();
@@ -240,6 +260,7 @@ class BlockRun {
       piece.pixels = pixels.end - pixels.begin;
       const PieceMemory memory = call_.output.begin(piece, block_.scratch);
       set_tiles(arguments, of.run, some);
+      set_prefetch(channels, of, some, arguments);
       arguments.output = counted_back(memory.data, pixels.begin * memory.pixel_step);
       arguments.output_step = 4 * (by_channel ? memory.channel_step : memory.pixel_step);
       code(&arguments);

@@ -173,6 +173,7 @@ void KLoopEmitter::emit_k_steps() {
   code_.L(next);
   const uint32_t begin = code_.position();
   emit_k_step(at, 0, all);
+  emit_prefetch_of_next_weights();
   emit_k_step(at, 1, all);
   code_.add(reg::weights, 2 * weight_bytes());
   code_.add(reg::k_step, 8);
@@ -348,6 +349,15 @@ void KLoopEmitter::emit_prefetch_of_next_tile() {
   for (int i = 0; i < vectors_; ++i) {
     code_.prefetcht0(code_.ptr[reg::pixel + (vectors_ + i) * vector_bytes()]);
   }
+}
+
+/// Hardware prefetchers see the next tile's weights when they are needed: where L2 has none of
+/// them, its first pixels would wait for all.
+void KLoopEmitter::emit_prefetch_of_next_weights() {
+  if (!tile_.prefetches_weights) return;
+  const Section prefetch = code_.section(CodeSection::prefetch);
+  code_.prefetcht1(code_.ptr[reg::prefetched]);
+  code_.add(reg::prefetched, argument(offsetof(DenseArguments, prefetch_step)));
 }
 
 /// Before a loop over k steps: what comes after one may have used the register.

@@ -38,6 +38,7 @@ inline const Reg64 output_step(Operand::RDX);    ///< unless pixels come from th
 inline const Reg64 scratch(Operand::RCX);
 inline const Reg64 k_groups(Operand::RCX);    ///< that are left
 inline const Reg64 input(Operand::RBX);       ///< of the k step's four channels
+inline const Reg64 prefetched(Operand::RBX);  ///< weights, unless pixels come from the input
 inline const Reg64 pixel_step(Operand::RBX);  ///< with tile registers
 /// With tile registers: the next k step's weights and its offset; bytes of a row of the register
 /// tile, which are those of its weights too; the first values of a row, and 0, the bytes from one
@@ -174,6 +175,7 @@ class KLoopEmitter {
   void emit_unpacked_vectors(const std::array<RegExp, 4>& channels, int first);
   void emit_pixels_in_order();
   void emit_prefetch_of_next_tile();
+  void emit_prefetch_of_next_weights();
   void emit_start_of_sign_flips();
   void emit_broadcast(const RegExp& row);
   void emit_products(int row, int position);

@@ -85,6 +85,9 @@ void DenseEmitter::emit_entry() {
   }
   code_.mov(reg::output_step, argument(offsetof(DenseArguments, output_step)));
   if (tile_.has_tiles()) return;
+  if (tile_.prefetches_weights) {
+    code_.mov(reg::prefetched, argument(offsetof(DenseArguments, prefetched)));
+  }
   code_.mov(reg::k_steps_end, argument(offsetof(DenseArguments, k_step_count)));
   code_.lea(reg::k_steps_end, code_.ptr[reg::k_steps_end * 4 - 4 * tile_.peeled_k_steps]);
   code_.add(reg::k_steps_end, argument(offsetof(DenseArguments, k_steps)));

@@ -92,6 +92,9 @@ struct DenseTile {
   /// Pixel-vectorised; other than packed only without compression, with no window sums but its own,
   /// with VBMI.
   PixelSource source = PixelSource::packed;
+  /// Whether k steps prefetch weights for the next tile of channels, which come from beyond L2; not
+  /// where pixels come from the input, nor with tile registers.
+  bool prefetches_weights = false;
   /// Whether pixels from the input are not stored as packed input, for they are read once: no k
   /// steps are peeled.
   bool reads_input_once = false;
@@ -175,6 +178,7 @@ struct DenseTile {
         field("peeled_k_steps", &DenseTile::peeled_k_steps),
         field("group_rows", &DenseTile::group_rows),
         field("prefetch", &DenseTile::prefetches_output), field("source", &DenseTile::source),
+        field("prefetches_weights", &DenseTile::prefetches_weights),
         field("reads_input_once", &DenseTile::reads_input_once),
         field("loops_k_groups", &DenseTile::loops_k_groups),
         field("sign_flip", &DenseTile::has_sign_flip),
@@ -259,6 +263,10 @@ struct DenseArguments {
   /// of the next. What is by channel, and the output, goes on by the tile's channels.
   int64_t channel_tiles = 1;
   int64_t weight_tile_bytes = 0;
+  /// Where weights are prefetched: the first line, and the bytes to the next one, two k steps
+  /// later.
+  const std::byte* prefetched = nullptr;
+  int64_t prefetch_step = 0;
 };
 
 /// Emits the microkernel. A pure function of its arguments. `tile` fits the target. `epilogue` may
