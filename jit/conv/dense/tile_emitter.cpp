@@ -52,6 +52,7 @@ void DenseEmitter::emit_register_tiles() {
   Xbyak::Label next_tile;
   code_.align_to(32);
   code_.L(next_tile);
+  if (epilogue_ && by_pixels()) emit_prefetch_of_operands();
   emit_start();
   emit_loop();
   if (tile_.transposes_registers) {
@@ -105,6 +106,13 @@ void DenseEmitter::emit_exit() {
 }
 
 // ---- epilogues
+
+/// What is added pixel by pixel comes from memory where tensors are large, and no hardware
+/// prefetcher sees the rows of several channels: it has the time of the products to arrive.
+void DenseEmitter::emit_prefetch_of_operands() {
+  epilogue_->emit_prefetch_of_rows(rows_, vectors_ * lanes_, store(0, offsetof(TilePlace, pixel)),
+                                   reg::scratch);
+}
 
 void DenseEmitter::emit_staging(const TileRows& rows) {
   const Section staging = code_.section(CodeSection::staging);

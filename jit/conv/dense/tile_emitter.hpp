@@ -50,6 +50,7 @@ class DenseEmitter final : KLoopEmitter {
                      const std::function<void()>& emit_masked);
 
   // By way of the staging buffer.
+  void emit_prefetch_of_operands();
   void emit_staging(const TileRows& rows);
   void emit_rows_epilogue();
   void emit_whole_rows_epilogue();

@@ -110,6 +110,25 @@ void EpilogueAddresses::emit_next_row() {
   });
 }
 
+void EpilogueAddresses::emit_prefetch_of_rows(int rows, int elements, const Address& pixel,
+                                              const Reg64& scratch) {
+  const Section prefetch = code_.section(CodeSection::prefetch);
+  constexpr int line_bytes = 64;
+  for_each_operand([&](size_t k) {
+    const TileOperand& operand = epilogue_.operands[k];
+    if (k >= epilogue_.inputs() || operand.repeats || operand.same_in_rows) return;
+    code_.mov(scratch, pixel);
+    code_.mov(gpr::scratch, data(k));
+    code_.lea(gpr::scratch, code_.ptr[gpr::scratch + scratch * bytes_of(k)]);
+    for (int row = 0; row < rows; ++row) {
+      if (row > 0) code_.add(gpr::scratch, row_step(k));
+      for (int at = 0; at < elements * bytes_of(k); at += line_bytes) {
+        code_.prefetcht0(code_.ptr[gpr::scratch + at]);
+      }
+    }
+  });
+}
+
 void EpilogueAddresses::emit_prefetch(const Address& distance, const Reg64& scratch) {
   const Section prefetch = code_.section(CodeSection::prefetch);
   constexpr int min_bytes = 4;  // narrower results come to the same cache lines again and again

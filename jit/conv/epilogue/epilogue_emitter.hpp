@@ -65,6 +65,11 @@ class EpilogueAddresses : public OperandLocator {
   void emit_skip_rows(const Xbyak::Reg64& rows);
   /// Goes on to the next row; not for pixels.
   void emit_next_row();
+  /// Addresses in registers: prefetches what rows of channels read element by element: `elements`
+  /// of each of `rows` channels, from the pixel on whose number is at `pixel`. Overwrites RAX and
+  /// `scratch`.
+  void emit_prefetch_of_rows(int rows, int elements, const Xbyak::Address& pixel,
+                             const Xbyak::Reg64& scratch);
   /// Addresses in the frame: prefetches the cache lines of results `distance` elements or pixels
   /// ahead. Overwrites `scratch` (channels).
   void emit_prefetch(const Xbyak::Address& distance,
