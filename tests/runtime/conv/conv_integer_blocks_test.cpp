@@ -53,11 +53,12 @@ class Blocks : public testing::TestWithParam<size_t> {
     const Layer& layer = layers()[GetParam()];
     const ElementType x_type = GetParam() % 2 == 0 ? ElementType::u8 : ElementType::i8;
     const ElementType w_type = GetParam() % 4 < 2 ? ElementType::u8 : ElementType::i8;
-    ConvolutionCase made{.options = layer.options,
-                         .x = {x_type, layer.x, {}},
-                         .w = {w_type, layer.w, {}},
-                         .x_zero_point = Patterns{x_type, {}, {byte()}},
-                         .w_zero_point = Patterns{w_type, {layer.w[0]}, {}}};
+    ConvolutionCase made{
+        .options = layer.options,
+        .x = {x_type, layer.x, {}},
+        .w = {w_type, layer.w, {}},
+        .x_zero_point = Patterns{x_type, {}, {byte()}},
+        .w_zero_point = Patterns{w_type, has_one_zero_point() ? Dims{} : Dims{layer.w[0]}, {}}};
     made.options.layout = layout;
     if (layout == ConvolutionLayout::nhwc) {
       std::rotate(made.x.shape.begin() + 1, made.x.shape.begin() + 2, made.x.shape.end());
@@ -71,6 +72,9 @@ class Blocks : public testing::TestWithParam<size_t> {
   }
 
   uint64_t byte() { return random_() & 0xff; }
+  /// Whether w has one zero point: then window sums are multiplied once a pixel, and are part of
+  /// first values.
+  static bool has_one_zero_point() { return GetParam() % 3 == 0; }
 
   /// The first of the elements looked at that differs: random ones, and pixels of the borders.
   std::string difference(const ConvolutionLoops& loops, const Patterns& y) {

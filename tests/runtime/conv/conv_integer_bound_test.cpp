@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_integer as it is bound: extents of zero, results in place of inputs, refusals of what only
 // bound extents show, positions close to 2^63.
+#include <map>
+
 #include "ir/text/text.hpp"
 #include "tests/support/convolution_cases.hpp"
 #include "tests/support/convolution_rows.hpp"
@@ -88,6 +90,46 @@ TEST(ConvIntegerBound, InPlaceOfAnInput) {
       Patterns found = sources[0].take();
       found.type = i32;
       EXPECT_EQ(first_difference(expected, found), "") << name_of(tier) << "\n" << text;
+    }
+  }
+}
+
+/// Zero points are operands of the call: nothing of those of an earlier one is kept.
+TEST(ConvIntegerBound, OtherZeroPointsInLaterCalls) {
+  std::mt19937_64 random(17);
+  for (const auto layout : {ConvolutionLayout::nchw, ConvolutionLayout::nhwc}) {
+    for (const Dims& zeros : {Dims{}, Dims{19}}) {
+      for (const auto& [x_type, w_type] : {std::pair{u8, i8}, {i8, u8}, {u8, u8}, {i8, i8}}) {
+        const Dims x = layout == ConvolutionLayout::nchw ? Dims{2, 12, 7, 9} : Dims{2, 7, 9, 12};
+        ConvolutionCase row{.options = {.layout = layout, .pads = {1, 1, 1, 0}},
+                            .x = random_bytes(random, x_type, x),
+                            .w = random_bytes(random, w_type, {19, 12, 3, 2}),
+                            .x_zero_point = random_bytes(random, x_type, {}),
+                            .w_zero_point = random_bytes(random, w_type, zeros)};
+        const ConvolutionForm form = {.constant_weights = true};
+        const FunctionPtr function = function_of(row, form);
+        std::map<Tier, BoundKernel> bound;
+        for (int call = 0; call < 3; ++call) {
+          row.x_zero_point = random_bytes(random, x_type, {});
+          row.w_zero_point = random_bytes(random, w_type, zeros);
+          const std::vector<Patterns> operands = parameters_of(row, form);
+          const Patterns expected = interpreted_results(*function, operands)[0];
+          for (const auto& [tier, runtime] : tier_runtimes()) {
+            std::vector<PlacedTensor> sources;
+            std::vector<ConstView> inputs;
+            for (const Patterns& operand : operands) {
+              inputs.emplace_back(sources.emplace_back(Placed{operand}).view());
+            }
+            PlacedTensor y(i32, expected.shape, Placing::at_end);
+            const std::vector<View> outputs = {y.view()};
+            if (call == 0) bound.emplace(tier, *runtime.compile(function)->bind(inputs, outputs));
+            ASSERT_TRUE(bound.at(tier).run(inputs, outputs));
+            ASSERT_EQ(first_difference(expected, y.take()), "")
+                << name_of(tier) << " call " << call << "\n"
+                << print(*function);
+          }
+        }
+      }
     }
   }
 }

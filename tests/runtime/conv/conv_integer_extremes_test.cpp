@@ -137,12 +137,19 @@ TEST_F(ConvExtremes, ManyChannels) {
 /// Window sums that exceed 2^31: numbers are exact modulo 2^32, whatever is added up.
 TEST_F(ConvExtremes, WindowSumsWrapAround) {
   constexpr int64_t channels = 9'000'001;
-  ConvolutionCase row = drawn({1, channels, 1, 1}, {1, channels, 1, 1}, {});
-  row.x.type = row.w.type = u8;
-  row.x_zero_point = Patterns{u8, {}, {0}};
-  row.w_zero_point = Patterns{u8, {}, {7}};
-  std::ranges::fill(row.x.elements, 255);
-  ASSERT_EQ(mistake_of(row), "");
+  struct ZeroPoint {
+    ElementType type;
+    uint64_t code;
+  };
+  for (const ZeroPoint& zero : {ZeroPoint{u8, 7}, {u8, 255}, {i8, 0x80}}) {
+    ConvolutionCase row = drawn({1, channels, 1, 1}, {1, channels, 1, 1}, {});
+    row.x.type = u8;
+    row.w.type = zero.type;
+    row.x_zero_point = Patterns{u8, {}, {0}};
+    row.w_zero_point = Patterns{zero.type, {}, {zero.code}};
+    std::ranges::fill(row.x.elements, 255);
+    ASSERT_EQ(mistake_of(row), "") << name_of(zero.type) << ' ' << zero.code;
+  }
 }
 
 /// The high-water mark of resident memory, in bytes.
