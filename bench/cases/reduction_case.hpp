@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of the Reduce benchmarks: reductions, and quantization by a tensor's or a row's own
-// range.
+// The functions of the Reduce benchmarks: reductions, pooling, and quantization by a tensor's or a
+// row's own range.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,13 +13,13 @@
 
 namespace castor::bench {
 
-/// One function of one tensor %x of floats, whose rows have a fixed length.
+/// One function of one tensor %x, whose axes but the first are fixed.
 struct ReductionRow {
   std::string_view name;
   ElementType element;
-  int64_t row_length;           ///< 0: the tensor has one axis
-  std::string_view operations;  ///< that give the results
-  std::string_view results;     ///< types, then names, as the text has them
+  std::array<int64_t, 3> inner;  ///< extents of the axes after the first, then 0
+  std::string_view operations;   ///< that give the results
+  std::string_view results;      ///< types, then names, as the text has them
   std::string_view names;
   int loads = 1;  ///< how often memory must be read: twice for a range of the whole tensor
 };

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <vector>
 
 #include "ir/rewrite/rebuild.hpp"
 #include "ir/shape/byte_operands.hpp"
@@ -17,7 +19,8 @@ namespace {
 
 // What poolings cost for each element of the result, in elements that are read with their
 // neighbours.
-constexpr double strided_read = 4;  // an element whose neighbours are not read
+constexpr double strided_read = 8;  // rows are picked apart one by one
+constexpr double strided_pick = 2;  // rows are one long row: no window overlaps another, or padding
 constexpr double pass = 1.5;        // a result is stored and read again
 
 /// One pooling, with its options in full length.
@@ -47,10 +50,12 @@ struct Windows {
     for (const int64_t extent : options.kernel_shape) count *= static_cast<double>(extent);
     return count;
   }
-  /// The cost of one kernel position: adjacent results read adjacent elements, or others.
-  double tap_cost() const {
-    const bool is_strided = options.layout == ConvolutionLayout::nchw && options.strides.back() > 1;
-    return is_strided ? strided_read : 1;
+  /// The cost without splitting: adjacent results read adjacent elements, or others.
+  double cost() const {
+    const int64_t stride = options.strides.back();
+    if (options.layout == ConvolutionLayout::nhwc || stride == 1) return taps();
+    const bool is_apart = options.kernel_shape.back() <= stride && !is_padded(axes() - 1);
+    return taps() * (is_apart ? strided_pick : strided_read);
   }
 
   /// Windows along the axis alone, or along all others.
@@ -69,18 +74,30 @@ struct Windows {
 struct Pair {
   Windows first;
   Windows second;
-  double cost = INFINITY;  ///< both, for each result of the second
 };
 
 /// The others, then the last axis.
 Pair by_axes(const Windows& windows) {
   const size_t last = windows.last_pooled();
-  Pair pair{.first = windows.restricted(last, true), .second = windows.restricted(last, false)};
-  const auto passed = static_cast<double>(windows.options.strides[last]);
-  pair.cost = (pair.first.taps() * pair.first.tap_cost() + pass) * passed +
-              pair.second.taps() * pair.second.tap_cost();
+  return {.first = windows.restricted(last, true), .second = windows.restricted(last, false)};
+}
+
+/// All windows along the only axis, then those that the stride leaves.
+Pair by_stride(const Windows& windows, size_t axis) {
+  Pair pair{windows, windows.restricted(axis, false)};
+  pair.first.options.strides[axis] = 1;
+  ConvolutionOptions& second = pair.second.options;
+  second.kernel_shape[axis] = second.dilations[axis] = 1;
+  second.pads[axis] = second.pads[axis + windows.axes()] = 0;
   return pair;
 }
+
+bool is_same(AutoPad auto_pad) {
+  return auto_pad == AutoPad::same_upper || auto_pad == AutoPad::same_lower;
+}
+
+/// Whether paddings are numbers.
+bool has_pads(const Windows& windows) { return !is_same(windows.options.auto_pad); }
 
 /// Windows of half the extent along the only axis, then two of these, as far apart as the whole
 /// windows want it. The first has the largest stride that meets both.
@@ -102,18 +119,8 @@ Pair by_halves(const Windows& windows, size_t axis) {
     second.pads[i] = second.pads[i + windows.axes()] = 0;
   }
   second.auto_pad = AutoPad::notset;
-  pair.cost = (pair.first.taps() * pair.first.tap_cost() + pass) *
-                  static_cast<double>(second.strides[axis]) +
-              2 * pair.second.tap_cost();
   return pair;
 }
-
-bool is_same(AutoPad auto_pad) {
-  return auto_pad == AutoPad::same_upper || auto_pad == AutoPad::same_lower;
-}
-
-/// Whether paddings are numbers.
-bool has_pads(const Windows& windows) { return !is_same(windows.options.auto_pad); }
 
 /// The options with paddings as numbers where these are known.
 Windows windows_of(const Operation& operation, const Shape& x) {
@@ -138,27 +145,49 @@ Windows windows_of(const Operation& operation, const Shape& x) {
   return windows;
 }
 
-/// The better way to split, if one costs less than the windows as they are, or these are too large.
-std::optional<Pair> split_of(const Windows& windows) {
-  Pair pair;
-  if (windows.pooled_axes() > 1) {
-    pair = by_axes(windows);
-  } else if (const size_t axis = windows.last_pooled();
-             windows.options.kernel_shape[axis] > 2 && has_pads(windows)) {
-    pair = by_halves(windows, axis);
+/// Ways to split windows.
+std::vector<Pair> pairs_of(const Windows& windows) {
+  if (windows.pooled_axes() > 1) return {by_axes(windows)};
+  const size_t axis = windows.last_pooled();
+  const ConvolutionOptions& options = windows.options;
+  std::vector<Pair> pairs;
+  if (!has_pads(windows)) return pairs;
+  if (options.kernel_shape[axis] > 2) pairs.push_back(by_halves(windows, axis));
+  if (options.kernel_shape[axis] > 1 && options.strides[axis] > 1) {
+    pairs.push_back(by_stride(windows, axis));
   }
+  return pairs;
+}
+
+/// The least cost of windows, and how they are split for it, if they are.
+struct Best {
+  double cost;
+  std::optional<Pair> pair{};
+};
+
+/// Windows that are too large are split in any case, if there is a way.
+Best best_of(const Windows& windows) {
   const bool must = windows.taps() > static_cast<double>(max_pooling_taps);
-  const bool pays = pair.cost < windows.taps() * windows.tap_cost();
-  return pair.cost < INFINITY && (must || pays) ? std::optional(std::move(pair)) : std::nullopt;
+  Best best{must ? INFINITY : windows.cost()};
+  for (Pair& pair : pairs_of(windows)) {
+    double results = 1;  // of the first, for each of the second
+    for (const int64_t stride : pair.second.options.strides) {
+      results *= static_cast<double>(stride);
+    }
+    const double cost = (best_of(pair.first).cost + pass) * results + best_of(pair.second).cost;
+    if (cost < best.cost) best = {cost, std::move(pair)};
+  }
+  return best.pair ? best : Best{windows.cost()};
 }
 
 bool is_affected(const Function& function, const Operation& operation) {
-  return operation.op == OpKind::max_pool &&
-         split_of(windows_of(operation, function.type_of(operation.operands[0]).shape));
+  if (operation.op != OpKind::max_pool) return false;
+  const Shape& x = function.type_of(operation.operands[0]).shape;
+  return best_of(windows_of(operation, x)).pair.has_value();
 }
 
 ValueId append_split(FunctionBuilder& builder, ValueId x, const Windows& windows) {
-  const std::optional<Pair> pair = split_of(windows);
+  const std::optional<Pair> pair = best_of(windows).pair;
   if (!pair) {
     ConvolutionOptions options = windows.options;
     if (!has_pads(windows)) options.pads.clear();  // auto_pad says them

@@ -141,11 +141,19 @@ TEST(PoolingWindows, AreSplitWhereThatReadsFewerElements) {
   };
   EXPECT_EQ(split_of(image("kernel_shape = [2, 2], layout = nhwc")).poolings, 1);
   EXPECT_EQ(split_of(image("kernel_shape = [3, 3], strides = [2, 2], layout = nhwc")).poolings, 1);
-  EXPECT_EQ(split_of(image("kernel_shape = [3, 3], strides = [2, 2]")).poolings, 2);
+  EXPECT_EQ(split_of(image("kernel_shape = [3, 3], strides = [2, 2]")).poolings, 3);
+  EXPECT_EQ(split_of(image("kernel_shape = [1, 1], strides = [2, 2]")).poolings, 1);
+  EXPECT_EQ(split_of(image("kernel_shape = [1, 2], strides = [1, 2]")).poolings, 1);
+  EXPECT_EQ(split_of(image("kernel_shape = [3, 1], strides = [2, 1]")).poolings, 1);
   EXPECT_EQ(split_of(image("kernel_shape = [3, 3]")).poolings, 2);
   const Split large = split_of(image("kernel_shape = [40, 50]"));
   EXPECT_LE(large.taps, 7);
   EXPECT_LE(large.poolings, 10);
+  EXPECT_LE(
+      split_of(image("kernel_shape = [1000000000000, 50], pads = [999999999999, 25, 999999999999, "
+                     "25], strides = [60, 7]"))
+          .poolings,
+      60);
 }
 
 TEST(PoolingWindows, ThatNoNumberPadsAreInterpreted) {
