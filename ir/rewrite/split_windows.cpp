@@ -54,8 +54,9 @@ struct Windows {
   double cost() const {
     const int64_t stride = options.strides.back();
     if (options.layout == ConvolutionLayout::nhwc || stride == 1) return taps();
-    const bool is_apart = options.kernel_shape.back() <= stride && !is_padded(axes() - 1);
-    return taps() * (is_apart ? strided_pick : strided_read);
+    const bool is_one_row =
+        pooled_axes() == 1 && options.kernel_shape.back() <= stride && !is_padded(axes() - 1);
+    return taps() * (is_one_row || taps() == 1 ? strided_pick : strided_read);
   }
 
   /// Windows along the axis alone, or along all others.
@@ -152,10 +153,10 @@ std::vector<Pair> pairs_of(const Windows& windows) {
   const ConvolutionOptions& options = windows.options;
   std::vector<Pair> pairs;
   if (!has_pads(windows)) return pairs;
-  if (options.kernel_shape[axis] > 2) pairs.push_back(by_halves(windows, axis));
   if (options.kernel_shape[axis] > 1 && options.strides[axis] > 1) {
     pairs.push_back(by_stride(windows, axis));
   }
+  if (options.kernel_shape[axis] > 2) pairs.push_back(by_halves(windows, axis));
   return pairs;
 }
 
@@ -170,7 +171,7 @@ Best best_of(const Windows& windows) {
   const bool must = windows.taps() > static_cast<double>(max_pooling_taps);
   Best best{must ? INFINITY : windows.cost()};
   for (Pair& pair : pairs_of(windows)) {
-    double results = 1;  // of the first, for each of the second
+    double results = 1;  // each result of the second stands for several of the first
     for (const int64_t stride : pair.second.options.strides) {
       results *= static_cast<double>(stride);
     }
