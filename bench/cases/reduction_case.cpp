@@ -56,10 +56,10 @@ constexpr ReductionRow quantized_rows[] = {
     {"dynamic_quantize_f32_i8_rows_reciprocal", f32, rows_of_4096,
      "%y, %s = dynamic_quantize_symmetric %x {axes = [-1], scaling = reciprocal} : i8",
      "i8[{0}, 4096], f32[{0}, 1]", "%y, %s"},
-    {"dynamic_quantize_bf16_i8_rows", bf16, 4096,
+    {"dynamic_quantize_bf16_i8_rows", bf16, rows_of_4096,
      "%f = convert %x : f32\n  %y, %s = dynamic_quantize_symmetric %f {axes = [-1]} : i8",
      "i8[{0}, 4096], f32[{0}, 1]", "%y, %s"},
-    {"dynamic_quantize_bf16_i8_rows_reciprocal", bf16, 4096,
+    {"dynamic_quantize_bf16_i8_rows_reciprocal", bf16, rows_of_4096,
      "%f = convert %x : f32\n"
      "  %y, %s = dynamic_quantize_symmetric %f {axes = [-1], scaling = reciprocal} : i8",
      "i8[{0}, 4096], f32[{0}, 1]", "%y, %s"},

@@ -164,7 +164,8 @@ Status NestBinder::pad_outputs(const jit::Nest& nest) {
     if (!step.ok()) return step.error();
     if (pads_nothing(*step) || (is_fused && !keeps_pixels_together(*step, geometry))) continue;
     TensorOrigin inside = bind_padding(std::move(step).value(), result, element, false);
-    origins_.pad(value, inside.origin.offset, std::move(inside));
+    const size_t offset = inside.origin.offset;
+    origins_.pad(value, offset, std::move(inside));
   }
   return {};
 }
