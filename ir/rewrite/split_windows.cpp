@@ -11,7 +11,9 @@
 
 #include "ir/rewrite/rebuild.hpp"
 #include "ir/shape/byte_operands.hpp"
+#include "ir/shape/convolution_axis.hpp"
 #include "ir/shape/pooling.hpp"
+#include "ir/support/integer_math.hpp"
 
 namespace castor {
 
@@ -26,6 +28,7 @@ constexpr double pass = 1.5;        // a result is stored and read again
 /// One pooling, with its options in full length.
 struct Windows {
   ConvolutionOptions options;
+  std::vector<int64_t> inputs;  ///< extents of the spatial axes; detail::unknown of others
 
   size_t axes() const { return options.strides.size(); }
   /// Whether the axis is pooled, or part of its elements are left out.
@@ -59,6 +62,18 @@ struct Windows {
     return taps() * (is_one_row || taps() == 1 ? strided_pick : strided_read);
   }
 
+  Result<ConvolutionAxis> along(size_t axis, int64_t input) const {
+    return detail::axis_of(OpKind::max_pool, options, static_cast<int>(axis), input,
+                           detail::unknown);
+  }
+  /// The least extent of the input that is valid.
+  int64_t min_input(size_t axis) const {
+    if (detail::is_known(inputs[axis]) || along(axis, 0)) return std::max<int64_t>(inputs[axis], 0);
+    const ConvolutionAxis unbound = *along(axis, detail::unknown);
+    const int64_t padding = wrapped_sum(unbound.pad_begin, unbound.pad_end);
+    return unbound.window() - unbound.stride - padding;
+  }
+
   /// Windows along the axis alone, or along all others.
   Windows restricted(size_t axis, bool to_others) const {
     Windows part = *this;
@@ -83,18 +98,21 @@ Pair by_axes(const Windows& windows) {
   return {.first = windows.restricted(last, true), .second = windows.restricted(last, false)};
 }
 
+/// The extent of the result, where it is known and there is one.
+int64_t output_of(const Windows& windows, size_t axis) {
+  const Result<ConvolutionAxis> along = windows.along(axis, windows.inputs[axis]);
+  return along ? along->output : detail::unknown;
+}
+
 /// All windows along the only axis, then those that the stride leaves.
 Pair by_stride(const Windows& windows, size_t axis) {
   Pair pair{windows, windows.restricted(axis, false)};
   pair.first.options.strides[axis] = 1;
+  pair.second.inputs[axis] = output_of(pair.first, axis);
   ConvolutionOptions& second = pair.second.options;
   second.kernel_shape[axis] = second.dilations[axis] = 1;
   second.pads[axis] = second.pads[axis + windows.axes()] = 0;
   return pair;
-}
-
-bool is_same(AutoPad auto_pad) {
-  return auto_pad == AutoPad::same_upper || auto_pad == AutoPad::same_lower;
 }
 
 /// Whether paddings are numbers.
@@ -112,6 +130,7 @@ Pair by_halves(const Windows& windows, size_t axis) {
   pair.first.options.kernel_shape[axis] = half;
   pair.first.options.strides[axis] = stride;
   pair.second = windows.restricted(axis, false);
+  pair.second.inputs[axis] = output_of(pair.first, axis);
   ConvolutionOptions& second = pair.second.options;
   for (size_t i = 0; i < windows.axes(); ++i) {
     second.kernel_shape[i] = i == axis ? 2 : 1;
@@ -126,14 +145,15 @@ Pair by_halves(const Windows& windows, size_t axis) {
 /// The options with paddings as numbers where these are known.
 Windows windows_of(const Operation& operation, const Shape& x) {
   const auto rank = static_cast<int>(x.size());
-  Windows windows{convolution_options(operation, rank - 2).value()};
+  Windows windows{convolution_options(operation, rank - 2).value(), {}};
   if (windows.options.auto_pad == AutoPad::valid) windows.options.auto_pad = AutoPad::notset;
-  if (has_pads(windows)) return windows;
   Dims extents = detail::known_extents(x);
   ConvolutionOptions& options = windows.options;
+  const int first = first_spatial_axis(options.layout);
+  windows.inputs.assign(extents.begin() + first, extents.begin() + first + rank - 2);
+  if (has_pads(windows)) return windows;
   for (size_t i = 0; i < windows.axes(); ++i) {  // with a stride of 1, extents say nothing
-    int64_t& extent = extents[options.layout == ConvolutionLayout::nchw ? static_cast<int>(i) + 2
-                                                                        : static_cast<int>(i) + 1];
+    int64_t& extent = extents[first + static_cast<int>(i)];
     if (extent == Dim::unknown_extent && options.strides[i] == 1) extent = 1;
     if (extent == Dim::unknown_extent) return windows;
   }
@@ -144,6 +164,12 @@ Windows windows_of(const Operation& operation, const Shape& x) {
     options.pads[i + windows.axes()] = geometry.axes[i].pad_end;
   }
   return windows;
+}
+
+/// Whether the pair takes all inputs that the windows take: a kernel may exceed the input by its
+/// stride, which is less for the first of the pair.
+bool is_as_general(const Pair& pair, const Windows& windows, size_t axis) {
+  return pair.first.along(axis, windows.min_input(axis)).ok();
 }
 
 /// Ways to split windows.
@@ -157,6 +183,7 @@ std::vector<Pair> pairs_of(const Windows& windows) {
     pairs.push_back(by_stride(windows, axis));
   }
   if (options.kernel_shape[axis] > 2) pairs.push_back(by_halves(windows, axis));
+  std::erase_if(pairs, [&](const Pair& pair) { return !is_as_general(pair, windows, axis); });
   return pairs;
 }
 
@@ -228,11 +255,15 @@ std::string reason_windows_not_split(const Function& function) {
   for (const Operation& operation : function.operations) {
     if (operation.op != OpKind::max_pool) continue;
     const Shape& x = function.type_of(operation.operands[0]).shape;
-    if (windows_of(operation, x).taps() <= static_cast<double>(max_pooling_taps)) continue;
+    const Windows windows = windows_of(operation, x);
+    if (windows.taps() <= static_cast<double>(max_pooling_taps)) continue;
     return fmt::format(
-        "%{} = max_pool: windows of more than {} elements need paddings that are numbers, found "
-        "auto_pad with strides and the extents {}",
-        function.values[operation.results[0]].name, max_pooling_taps, to_string(x));
+        "%{} = max_pool: windows of more than {} elements need {}, found {} and the extents {}",
+        function.values[operation.results[0]].name, max_pooling_taps,
+        has_pads(windows) ? "strides of at most half the kernel" : "paddings that are numbers",
+        has_pads(windows) ? fmt::format("strides = {}", to_string(Dims(windows.options.strides)))
+                          : "auto_pad with strides",
+        to_string(x));
   }
   return {};
 }

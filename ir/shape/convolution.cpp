@@ -45,10 +45,6 @@ int channel_axis(ConvolutionLayout layout, int rank) {
   return layout == ConvolutionLayout::nchw ? 1 : rank - 1;
 }
 
-int first_spatial_axis(ConvolutionLayout layout) {
-  return layout == ConvolutionLayout::nchw ? 2 : 1;
-}
-
 Status check_channels(const ConvolutionGeometry& geometry, int64_t channels_of_w) {
   const int64_t group = geometry.groups;
   const auto divides = [&](int64_t count) { return !is_known(count) || count % group == 0; };

@@ -23,11 +23,21 @@ enum class AutoPad : uint8_t {
   valid,       ///< none
 };
 
+/// Whether paddings follow from the input's extents.
+constexpr bool is_same(AutoPad auto_pad) {
+  return auto_pad == AutoPad::same_upper || auto_pad == AutoPad::same_lower;
+}
+
 /// The layout of x and y; w is [M, C / group, k...] in either.
 enum class ConvolutionLayout : uint8_t {
   nchw,  ///< [N, C, d...]
   nhwc,  ///< [N, d..., C]
 };
+
+/// The axis of x and y that is their first spatial one.
+constexpr int first_spatial_axis(ConvolutionLayout layout) {
+  return layout == ConvolutionLayout::nchw ? 2 : 1;
+}
 
 /// The attributes of `conv_integer`. Lists have one entry for each spatial axis, `pads` two: all
 /// the beginnings, then all the ends. An empty list stands for the default: strides and dilations

@@ -12,10 +12,6 @@ namespace castor::detail {
 
 namespace {
 
-bool is_same(AutoPad auto_pad) {
-  return auto_pad == AutoPad::same_upper || auto_pad == AutoPad::same_lower;
-}
-
 /// The kernel's extent on spatial axis i, as w and kernel_shape say.
 Result<int64_t> kernel_extent(OpKind op, const ConvolutionOptions& options, int i,
                               int64_t extent_of_w) {

@@ -35,13 +35,9 @@ Result<ConvolutionOptions> checked_options(const Operation& operation, int rank)
   return options;
 }
 
-int first_spatial_axis(const ConvolutionOptions& options) {
-  return options.layout == ConvolutionLayout::nchw ? 2 : 1;
-}
-
 Result<PoolingGeometry> geometry_of(const Operation& operation, const ConvolutionOptions& options,
                                     const Dims& x) {
-  PoolingGeometry geometry{.first_axis = first_spatial_axis(options)};
+  PoolingGeometry geometry{.first_axis = first_spatial_axis(options.layout)};
   for (int i = 0; i < x.rank() - 2; ++i) {
     const Result<ConvolutionAxis> axis =
         detail::axis_of(operation.op, options, i, x[geometry.first_axis + i], detail::unknown);
@@ -65,7 +61,7 @@ PoolingTaps pooling_taps(const Operation& operation, int rank) {
   taps.begins = {Dims::filled(rank, 0)};
   for (int i = 0; i < rank - 2; ++i) {
     const auto at = static_cast<size_t>(i);
-    const int axis = first_spatial_axis(options) + i;
+    const int axis = first_spatial_axis(options.layout) + i;
     taps.steps[axis] = options.strides[at];
     std::vector<Dims> longer;
     for (Dims begin : taps.begins) {

@@ -467,6 +467,12 @@ ElementType FunctionFacts::stored_element(ValueId value) const {
   return in_memory[value] ? carried[value] : function.type_of(value).element;
 }
 
+const Operation* FunctionFacts::computed_by(ValueId value, OpKind op) const {
+  const Operation* operation = defining[value];
+  const bool is_here = operation != nullptr && operation->op == op && !in_memory[value];
+  return is_here ? operation : nullptr;
+}
+
 std::optional<uint64_t> FunctionFacts::immediate(ValueId value) const {
   const Operation* operation = defining[value];
   if (operation == nullptr || operation->op != OpKind::constant) return std::nullopt;

@@ -36,6 +36,8 @@ struct FunctionFacts {
   /// The type of a value's elements in memory: the one that they are handed on in where elementwise
   /// ops read them there, its own where only a reshape does.
   ElementType stored_element(ValueId value) const;
+  /// The operation that gives a value, where it is of that op and the nest computes it; else null.
+  const Operation* computed_by(ValueId value, OpKind op) const;
   /// The only element of a constant with one, whose value code may contain.
   std::optional<uint64_t> immediate(ValueId value) const;
   /// An upper bound of the magnitude of a value's elements; see Magnitudes. Not for several

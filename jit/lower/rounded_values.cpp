@@ -127,10 +127,6 @@ class SaturatedValues {
   std::vector<bool> narrowed_;  // all readers saturate it
 };
 
-SmallRange range_of_type(ElementType integer) {
-  return {static_cast<int32_t>(integer_min(integer)), static_cast<int32_t>(integer_max(integer))};
-}
-
 /// Both ranges and what is between them.
 void unite(std::optional<SmallRange>& all, const SmallRange& range) {
   if (!all) all = range;
@@ -139,6 +135,10 @@ void unite(std::optional<SmallRange>& all, const SmallRange& range) {
 }
 
 }  // namespace
+
+SmallRange range_of_type(ElementType integer) {
+  return {static_cast<int32_t>(integer_min(integer)), static_cast<int32_t>(integer_max(integer))};
+}
 
 std::optional<SmallRange> clamped_range(const Operation& operation) {
   if (operation.op != OpKind::clamp) return std::nullopt;

@@ -15,6 +15,9 @@ struct SmallRange {
   int32_t hi = 0;
 };
 
+/// The range of an integer type of at most 16 bits.
+SmallRange range_of_type(ElementType integer);
+
 /// How far numbers may leave a range, because whoever reads them makes the same of the
 /// range's ends.
 struct RangeSlack {

@@ -9,13 +9,6 @@ namespace {
 
 bool is_small_float(ElementType type) { return is_float(type) && bits_of(type) <= 8; }
 
-/// The operation that gives a value, where it is that one and the nest computes it.
-const Operation* defined_by(const FunctionFacts& facts, ValueId value, OpKind op) {
-  const Operation* operation = facts.defining[value];
-  const bool is_it = operation != nullptr && operation->op == op && !facts.in_memory[value];
-  return is_it ? operation : nullptr;
-}
-
 /// The source that has the value's elements as `element`; -1 where there is none.
 int32_t source_of(const Nest& nest, ValueId value, ElementType element) {
   for (size_t k = 0; k < nest.inputs.size(); ++k) {
@@ -28,7 +21,7 @@ int32_t source_of(const Nest& nest, ValueId value, ElementType element) {
 
 /// What a value is in f32, exactly.
 ValueId widened(const FunctionFacts& facts, ValueId value) {
-  const Operation* widens = defined_by(facts, value, OpKind::convert);
+  const Operation* widens = facts.computed_by(value, OpKind::convert);
   if (widens == nullptr) return no_value;
   const ElementType from = facts.function.type_of(widens->operands[0]).element;
   const ConvertOptions options =
@@ -46,7 +39,7 @@ RoundedResult rounded_result(const FunctionFacts& facts, const Nest& nest, OpKin
   const Operation* rounds = facts.defining[nest.space];
   if (rounds == nullptr || rounds->op != OpKind::convert) return {};
   const ValueId computed = rounds->operands[0];
-  const Operation* computes = defined_by(facts, computed, op);
+  const Operation* computes = facts.computed_by(computed, op);
   const bool is_f32 = facts.function.type_of(computed).element == ElementType::f32;
   return computes != nullptr && is_f32 ? RoundedResult{rounds, computes} : RoundedResult{};
 }

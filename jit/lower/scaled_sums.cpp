@@ -16,11 +16,18 @@ namespace {
 
 constexpr int64_t max_pairs = 1 << 17;
 constexpr int max_offset = 8;  // units of the last place by which factors differ from quotients
-/// Ratio of the factors at most: then a product of f32 and a small integer, and the sum of it and
-/// an f32, have at most 53 significant bits, so that in f64 both are exact.
+/// Ratio of the factors, and magnitude of the integers, at most: then a product of f32 and an
+/// integer, and the sum of it and another such product that is rounded to f32, have at most 53
+/// significant bits, so that in f64 both are exact: where the smaller factor's first bit is 2^e,
+/// the sum is a multiple of 2^(e - 23) and less than 2^(e + 28).
 constexpr float max_ratio = 0x1p16f;
+constexpr int max_integer = 1 << 10;
 
 int64_t count_of(const SmallRange& range) { return int64_t{range.hi} - range.lo + 1; }
+
+bool has_small_integers(const SmallRange& range) {
+  return range.lo >= -max_integer && range.hi <= max_integer;
+}
 
 /// Rounds numbers of magnitude up to 2^21 to nearest even.
 float rounded(float number) {
@@ -106,12 +113,6 @@ float moved(float number, int units) {
 
 // ---- Finding.
 
-const Operation* defined_by(const FunctionFacts& facts, ValueId value, OpKind op) {
-  const Operation* operation = facts.defining[value];
-  const bool is_here = operation != nullptr && operation->op == op && !facts.in_memory[value];
-  return is_here ? operation : nullptr;
-}
-
 std::optional<float> number(const FunctionFacts& facts, ValueId value) {
   if (facts.function.type_of(value).element != ElementType::f32) return std::nullopt;
   const std::optional<uint64_t> bits = facts.immediate(value);
@@ -124,8 +125,7 @@ std::optional<SmallRange> range_of(const FunctionFacts& facts, ValueId value) {
   constexpr int max_bits = 8;
   const ElementType element = facts.function.type_of(value).element;
   if (is_integer(element) && bits_of(element) <= max_bits) {
-    return SmallRange{static_cast<int32_t>(integer_min(element)),
-                      static_cast<int32_t>(integer_max(element))};
+    return range_of_type(element);
   }
   const Operation* operation = facts.defining[value];
   if (element != ElementType::i32 || operation == nullptr) return std::nullopt;
@@ -145,10 +145,10 @@ struct Scaled {
 };
 
 std::optional<Scaled> scaled_integer(const FunctionFacts& facts, ValueId value) {
-  const Operation* product = defined_by(facts, value, OpKind::mul);
+  const Operation* product = facts.computed_by(value, OpKind::mul);
   if (product == nullptr) return std::nullopt;
   const std::optional<float> scale = number(facts, product->operands[1]);
-  const Operation* conversion = defined_by(facts, product->operands[0], OpKind::convert);
+  const Operation* conversion = facts.computed_by(product->operands[0], OpKind::convert);
   if (!scale || !is_scale(*scale) || conversion == nullptr) return std::nullopt;
   const std::optional<SmallRange> range = range_of(facts, conversion->operands[0]);
   if (!range) return std::nullopt;
@@ -158,6 +158,7 @@ std::optional<Scaled> scaled_integer(const FunctionFacts& facts, ValueId value) 
 }  // namespace
 
 std::optional<SumFactors> sum_factors(const ScaledSum& sum) {
+  if (!has_small_integers(sum.a) || !has_small_integers(sum.b)) return std::nullopt;
   if (count_of(sum.a) * count_of(sum.b) > max_pairs) return std::nullopt;
   const SumFactors nearest = {sum.a_scale / sum.divisor, sum.b_scale / sum.divisor};
   const float ratio = nearest.a / nearest.b;
@@ -181,7 +182,7 @@ std::optional<SumFactors> sum_factors(const ScaledSum& sum) {
 std::optional<ScaledSumValues> find_scaled_sum(const FunctionFacts& facts,
                                                const Operation& division) {
   const std::optional<SmallRange> result = facts.rounded.nearest_range(division.results[0]);
-  const Operation* addition = defined_by(facts, division.operands[0], OpKind::add);
+  const Operation* addition = facts.computed_by(division.operands[0], OpKind::add);
   const std::optional<float> divisor = number(facts, division.operands[1]);
   if (!result || addition == nullptr || !divisor || !is_scale(*divisor)) return std::nullopt;
   const auto a = scaled_integer(facts, addition->operands[0]);

@@ -176,6 +176,19 @@ void leave_in_results(FunctionFacts& facts, const MaterialisedValues& materialis
   }
 }
 
+/// Appends the nest with those outputs; several ones, where it computes too many of them: poolings
+/// read a tensor for each kernel position.
+void append_nests(std::vector<Nest>& nests, const FunctionFacts& facts,
+                  std::span<const NestOutput> outputs, const Target& target) {
+  Nest nest = lower_nest(facts, outputs, target);
+  if (nest.inputs.size() <= max_inputs || outputs.size() == 1) {
+    nests.push_back(std::move(nest));
+    return;
+  }
+  append_nests(nests, facts, outputs.first(outputs.size() / 2), target);
+  append_nests(nests, facts, outputs.subspan(outputs.size() / 2), target);
+}
+
 /// The nests of the function if none computes from more than `max_leaves` tensors; their programs
 /// may read one several times, in several ways.
 std::vector<Nest> plan_with(const Function& function, const ShapeIds& shapes, const Target& target,
@@ -186,9 +199,13 @@ std::vector<Nest> plan_with(const Function& function, const ShapeIds& shapes, co
   std::vector<Nest> nests;
   const Grouping grouping(facts, shapes, materialised);
   for (const std::vector<NestOutput>& outputs : grouping.groups()) {
-    nests.push_back(grouping.is_alone(outputs.front()) ? nest_alone(facts, outputs.front())
-                    : outputs.front().accumulator >= 0 ? lower_folds(facts, outputs, target)
-                                                       : lower_nest(facts, outputs, target));
+    if (grouping.is_alone(outputs.front())) {
+      nests.push_back(nest_alone(facts, outputs.front()));
+    } else if (outputs.front().accumulator >= 0) {
+      nests.push_back(lower_folds(facts, outputs, target));
+    } else {
+      append_nests(nests, facts, outputs, target);
+    }
   }
   return nests;
 }

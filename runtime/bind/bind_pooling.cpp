@@ -6,7 +6,9 @@
 
 #include <algorithm>
 
+#include "ir/numerics/scalar.hpp"
 #include "ir/shape/pooling.hpp"
+#include "ir/support/integer_math.hpp"
 #include "ir/types/storage.hpp"
 #include "jit/lower/reduction.hpp"
 #include "runtime/bind/nest_binder.hpp"
@@ -72,7 +74,7 @@ TensorOrigin NestBinder::pooled(const jit::NestInput& input, ElementType element
   const int64_t bytes = bits_of(element) / 8;
   for (int axis = 0; axis < tensor.strides.rank(); ++axis) {
     tensor.origin.displacement += tap.begins[axis] * tensor.strides[axis] * bytes;
-    tensor.strides[axis] *= tap.steps[axis];
+    tensor.strides[axis] = wrapped_product(tensor.strides[axis], tap.steps[axis]);
   }
   tensor.extents = origins_.extents_of(tap.result);
   return tensor;
@@ -85,7 +87,7 @@ PoolingGeometry NestBinder::pooling_of(ValueId result, const Dims& operand) cons
   return pooling_geometry(*pooling, operand).value();
 }
 
-/// The padding of an operand, without a tensor.
+/// The padding of an operand whose elements are stored as `element`, without a tensor.
 Result<PaddingStep> NestBinder::padding_of(ValueId operand, const PoolingGeometry& geometry,
                                            ElementType element) const {
   const Dims& own = origins_.extents_of(operand);
@@ -99,7 +101,8 @@ Result<PaddingStep> NestBinder::padding_of(ValueId operand, const PoolingGeometr
     step.extents[axis] = step.ends[axis] + geometry.axes[i].pad_end;
   }
   step.element_bytes = bits_of(element) / 8;
-  step.value = jit::lowest_bits(element);
+  const ElementType own_type = compiled_.canonical->type_of(operand).element;
+  step.value = numerics::convert(jit::lowest_bits(own_type), own_type, element, {});
   const std::optional<int64_t> count = element_count(step.extents);
   if (count && byte_size(element, *count)) return step;
   return Error{

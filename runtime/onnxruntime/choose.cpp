@@ -56,9 +56,10 @@ bool is_stem(const Graph& graph, const Node& node) {
          std::any_of(shape->begin() + 2, shape->end(), is_long);
 }
 
-/// A quantized convolution: dense ones are as fast with ONNX Runtime, unless there are tiles or
-/// they are stems. (ResNet-50's stem takes it 0.94 ms, castor 0.30.) They are taken all the same:
-/// around a stem or a grouped one, what is between them then stays in one group.
+/// A quantized convolution: dense ones are about as fast with ONNX Runtime (1 to 1.1 times), unless
+/// there are tiles or they are stems. (ResNet-50's stem takes it 0.94 ms, castor 0.30.) They are
+/// taken all the same: around a stem or a grouped one, what is between them then stays in one
+/// group.
 double convolution_gain(const Graph& graph, const Node& node, bool has_tiles) {
   if (node.integer("group", 1) > 1) return 2.4;
   if (has_tiles) return 2;

@@ -64,9 +64,7 @@ bool fill(ConvolutionOptions& options, size_t axes) {
 /// Source: ONNX, MaxPool-22. Its formula for auto_pad = VALID rounds down; its shape inference and
 /// ONNX Runtime round up as they do without padding, and so does this.
 void round_up(ConvolutionOptions& options, const Shape& x, Translation& into) {
-  const bool is_same =
-      options.auto_pad == AutoPad::same_upper || options.auto_pad == AutoPad::same_lower;
-  if (is_same || x.size() < 2) return;
+  if (is_same(options.auto_pad) || x.size() < 2) return;
   const size_t axes = x.size() - 2;
   options.auto_pad = AutoPad::notset;
   if (!fill(options, axes)) return;

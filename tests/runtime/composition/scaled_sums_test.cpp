@@ -106,6 +106,24 @@ TEST(ScaledSums, OfNumbersThatAreQuantizedFirst) {
   check(*function, {a, b});
 }
 
+/// Integers of 20 bits: in f64 their products' sum rounds, and f32 of that is not what a
+/// multiply-add gives.
+TEST(ScaledSums, OfLargeIntegers) {
+  const auto function = parse_function(
+      "func @sum(%x: i32[4], %b: u8[4]) -> i32[4] {\n"
+      "  %c = clamp %x {lo = 937806, hi = 937807}\n"
+      "  %as = constant 0x3ecb372a : f32[]\n  %bs = constant 0x38014001 : f32[]\n"
+      "  %ys = constant 1 : f32[]\n"
+      "  %f = convert %c : f32\n  %p = mul %f, %as\n"
+      "  %i = convert %b : i32\n  %k = clamp %i {lo = 0, hi = 1}\n"
+      "  %g = convert %k : f32\n  %q = mul %g, %bs\n  %s = add %p, %q\n"
+      "  %d = div %s, %ys\n  %n = convert %d {rounding = nearest_even} : i32\n"
+      "  %y = clamp %n {lo = -1000000, hi = 1000000}\n  return %y\n}\n");
+  ASSERT_TRUE(function) << function.error().to_string();
+  check(*function, {{ElementType::i32, {4}, {937806, 937807, 937806, 937807}},
+                    {ElementType::u8, {4}, {0, 0, 1, 1}}});
+}
+
 /// The factors have the sum's result for all pairs, by C's fma.
 TEST(ScaledSums, FactorsHoldForAllPairs) {
   const jit::KernelFloatEnvironment environment;
@@ -137,6 +155,8 @@ TEST(ScaledSums, HaveNoFactorsBeyondBounds) {
   EXPECT_FALSE(jit::sum_factors({{0, 1 << 19}, bytes, 1, 1, 1, bytes}));   // too many pairs
   EXPECT_FALSE(jit::sum_factors({bytes, bytes, 1, 1e-9f, 1, bytes}));      // products that round
   EXPECT_FALSE(jit::sum_factors({bytes, bytes, 1e10f, 1e10f, 1, bytes}));  // large quotients
+  EXPECT_FALSE(
+      jit::sum_factors({{937806, 937807}, {0, 1}, 0.4f, 3e-5f, 1, bytes}));  // large integers
 }
 
 }  // namespace

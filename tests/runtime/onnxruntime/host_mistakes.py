@@ -2,7 +2,7 @@
 """Where ONNX Runtime's own CPU provider is wrong, each with a model: host_mistakes.py [LIBRARY].
 
 Prints what it gives on this machine beside what ONNX defines, and what castor's plugin gives.
-Sources: ONNX's Cast-25 (table of saturate), QuantizeLinear-25, ConvInteger-10.
+Sources: ONNX's Cast-25 (table of saturate), QuantizeLinear-25, ConvInteger-10, MaxPool-22.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ def convolution(weights: np.ndarray, zero: np.ndarray, **attributes) -> bytes:
     return model.serialized()
 
 
-def pool_of_floats() -> bytes:
+def pool_of_floats(extent: int, **attributes) -> bytes:
     """A pool along one axis."""
     model = Model()
-    model.output(model.add("MaxPool", [model.input("x", [1, 1, 4])], kernel_shape=[2]), [1, 1, 3])
+    x = model.input("x", [1, 1, extent])
+    model.output(model.add("MaxPool", [x], **attributes), None)
     return model.serialized()
 
 
@@ -99,8 +100,15 @@ def mistakes() -> list[Mistake]:
         Mistake("QuantizeLinear of f16 rounds to even", quantized_halves,
                 np.array([0.75, 1.5, 2.5, 3.75], np.float16), np.array([1, 2, 2, 4], np.uint8),
                 False),
-        Mistake("MaxPool of -infinity along one axis", pool_of_floats,
+        Mistake("MaxPool of -infinity along one axis",
+                lambda: pool_of_floats(4, kernel_shape=[2]),
                 np.full((1, 1, 4), -inf, np.float32), np.full((1, 1, 3), -inf, np.float32), False),
+        Mistake("MaxPool with auto_pad and dilation",
+                lambda: pool_of_floats(5, kernel_shape=[3], auto_pad="SAME_UPPER", dilations=[2]),
+                np.ones((1, 1, 5), np.float32), np.ones((1, 1, 5), np.float32), False),
+        Mistake("MaxPool of windows that are longer than the image",
+                lambda: pool_of_floats(3, kernel_shape=[4], auto_pad="VALID", strides=[2]),
+                np.ones((1, 1, 3), np.float32), np.ones((1, 1, 0), np.float32), False),
         Mistake("ConvInteger with a zero point for each filter",
                 lambda: convolution(w, zeros, pads=[1] * 4), x, sums(x, w, zeros, (1, 1), 1), True),
         Mistake("ConvInteger with auto_pad and dilation",

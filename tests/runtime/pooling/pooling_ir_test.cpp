@@ -166,5 +166,23 @@ TEST(PoolingWindows, ThatNoNumberPadsAreInterpreted) {
   EXPECT_EQ(kernel.engine(), Engine::interpreter);
 }
 
+/// A kernel may exceed the input by its stride, so that half a kernel with a smaller stride may not
+/// take an input that the whole one takes.
+TEST(PoolingWindows, OfLongStridesAreSplitWhereAllInputsRemainValid) {
+  const auto reason = [](const char* extents, const char* attributes) {
+    return reason_windows_not_split(
+        *canonicalize(parsed(around(fmt::format("u8[1, 2, {}]", extents), "u8[1, 2, ?]",
+                                    fmt::format("max_pool %x {{{}}}", attributes)))));
+  };
+  EXPECT_EQ(reason("?w", "kernel_shape = [20], strides = [20]"), "");
+  EXPECT_EQ(reason("?w", "kernel_shape = [17], strides = [9]"), "");
+  EXPECT_EQ(reason("99", "kernel_shape = [17], strides = [18]"), "");
+  EXPECT_EQ(reason("?w", "kernel_shape = [17], strides = [18], pads = [8, 8]"), "");
+  EXPECT_NE(reason("?w", "kernel_shape = [17], strides = [18]").find("found strides = [18]"),
+            std::string::npos);
+  EXPECT_NE(reason("3", "kernel_shape = [17], strides = [18]").find("the extents [1, 2, 3]"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace castor::test

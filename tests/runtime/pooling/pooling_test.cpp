@@ -3,6 +3,8 @@
 // operands that are computed first, and results that others read.
 #include <fmt/format.h>
 
+#include "ir/rewrite/canonicalize.hpp"
+#include "ir/rewrite/split_windows.hpp"
 #include "tests/support/function_case.hpp"
 
 namespace castor::test {
@@ -137,15 +139,96 @@ TEST(Pooling, AmongOtherOperations) {
       "attributes {excess_precision = allow} {\n"
       "  %m = mul %x, %s\n  %p = max_pool %m {kernel_shape = [3, 3], pads = [1, 1, 1, 1]}\n"
       "  %y = add %p, %m\n  return %y\n}\n",
+      // It is stored in f32, whose infinity is a NaN of its own type.
+      "func @f(%x: u8[1, 3, 6, 6], %b: f8e4m3[2, 3, 6, 6]) -> "
+      "(f8e4m3[2, 3, 6, 6], f8e4m3[1, 3, 6, 6]) attributes {excess_precision = allow} {\n"
+      "  %f = convert %x : f8e4m3\n  %one = constant 1.0 : f8e4m3[]\n"
+      "  %a = add %f, %one\n  %c = div %a, %one\n  %d = sqrt %c\n  %m = div %d, %a\n"
+      "  %z = add %b, %m\n  %p = max_pool %m {kernel_shape = [2, 2], pads = [1, 1, 0, 0]}\n"
+      "  return %z, %p\n}\n",
   };
   const std::vector<std::vector<Layout>> layouts = {
-      {{{2, 6, 7, 9}}},    {{{2, 6, 7, 9}}},
-      {{{2, 6, 7, 9}}},    {{{1, 6, 8, 8}}, {{1, 6, 16, 16}}},
-      {{{2, 96}, {2, 4}}}, {{{1, 3, 9, 9}}, {{}}},
+      {{{2, 6, 7, 9}}},
+      {{{2, 6, 7, 9}}},
+      {{{2, 6, 7, 9}}},
+      {{{1, 6, 8, 8}}, {{1, 6, 16, 16}}},
+      {{{2, 96}, {2, 4}}},
+      {{{1, 3, 9, 9}}, {{}}},
+      {{{1, 3, 6, 6}}, {{2, 3, 6, 6}}},
   };
   for (size_t i = 0; i < std::size(texts); ++i) {
     ASSERT_NO_FATAL_FAILURE(check_function({texts[i], layouts[i]}, i + 1)) << texts[i];
   }
+}
+
+/// One nest may compute several, but reads no more tensors than a kernel has operands.
+TEST(Pooling, SeveralOfOneShape) {
+  for (const int kernel : {7, 16}) {
+    std::string types;
+    std::string poolings;
+    std::string results;
+    for (int i = 0; i < 7; ++i) {
+      const char* comma = i == 0 ? "" : ", ";
+      types += fmt::format("{}u8[1, 3, 9, {}]", comma, 120 - (kernel - 1) * (i + 1));
+      poolings += fmt::format(
+          "  %p{0} = max_pool %x {{kernel_shape = [1, {1}], dilations = [1, {2}]}}\n"
+          "  %q{0} = max_pool %x {{kernel_shape = [1, {1}], dilations = [1, {2}]}}\n"
+          "  %s{0} = sub %q{0}, %p{0}\n",
+          i, kernel, i + 1);
+      results += fmt::format("{}%s{}", comma, i);
+    }
+    ASSERT_NO_FATAL_FAILURE(
+        check_function({fmt::format("func @f(%x: u8[1, 3, 9, 120]) -> ({}) {{\n{}  return {}\n}}\n",
+                                    types, poolings, results),
+                        {{{1, 3, 9, 120}}}}));
+    types = poolings = "";
+    for (int i = 0; i < 7; ++i) {
+      types += fmt::format("{}u8[1, 3, 8, 8]", i == 0 ? "" : ", ");
+      poolings += fmt::format(
+          "  %s{0} = max_pool %x {{kernel_shape = [1, {1}], dilations = [1, {2}], pads = [0, {3}, "
+          "0, {4}]}}\n",
+          i, kernel, i + 1, (kernel - 1) * (i + 1) / 2,
+          (kernel - 1) * (i + 1) - (kernel - 1) * (i + 1) / 2);
+    }
+    ASSERT_NO_FATAL_FAILURE(
+        check_function({fmt::format("func @f(%x: u8[1, 3, 8, 8]) -> ({}) {{\n{}  return {}\n}}\n",
+                                    types, poolings, results),
+                        {{{1, 3, 8, 8}}}}));
+  }
+}
+
+/// Windows that exceed the input by up to a stride leave no results; large strides leave one.
+TEST(Pooling, OfInputsThatAreShorterThanTheWindow) {
+  const auto around = [](const char* extents, const char* attributes) {
+    return fmt::format(
+        "func @f(%x: f32[{}]) -> (f32[?, ?, ?, ?]) {{\n  %y = max_pool %x {{{}}}\n"
+        "  return %y\n}}\n",
+        extents, attributes);
+  };
+  int checked = 0;
+  for (const char* attributes :
+       {"kernel_shape = [17, 1], strides = [18, 1]", "kernel_shape = [17, 2], strides = [17, 2]",
+        "kernel_shape = [3, 3], strides = [3, 3]", "kernel_shape = [20, 2], strides = [19, 2]",
+        "kernel_shape = [40, 1], strides = [40, 1]", "kernel_shape = [2, 1], strides = [2, 1]"}) {
+    for (const int64_t height : {0, 1, 2, 3, 19, 20, 39, 61}) {
+      const Dims extents = {1, 2, height, 4};
+      for (const std::string& written :
+           {std::string("1, 2, ?h, ?w"), fmt::format("1, 2, {}, 4", height)}) {
+        const auto function = parse_function(around(written.c_str(), attributes));
+        const bool is_valid = function.ok() && bind_shapes(**function, std::vector{extents}).ok();
+        if (!is_valid || !reason_windows_not_split(*canonicalize(*function)).empty()) continue;
+        ++checked;
+        ASSERT_NO_FATAL_FAILURE(check_function({around(written.c_str(), attributes), {{extents}}}))
+            << attributes << " " << written;
+      }
+    }
+  }
+  EXPECT_GE(checked, 60);
+  ASSERT_NO_FATAL_FAILURE(
+      check_function({around("1, 2, 4, 4",
+                             "kernel_shape = [2, 2], strides = [4611686018427387904, "
+                             "4611686018427387904]"),
+                      {{{1, 2, 4, 4}}}}));
 }
 
 /// Results of convolutions: as sums, and after an epilogue.
@@ -163,6 +246,15 @@ TEST(Pooling, OfConvolutions) {
         "  return %p, %q\n}}\n",
         layout);
     ASSERT_NO_FATAL_FAILURE(check_function({text, {{image}, {{5, 8, 3, 3}}}}));
+    // Rows alone are padded: the epilogue writes what is inside the padding.
+    const std::string rows = fmt::format(
+        "func @f(%x: u8[?, ?, ?, ?], %w: i8[5, 8, 3, 3]) -> u8[?, ?, ?, ?] {{\n"
+        "  %b = conv_integer %x, %w {{layout = {0}}}\n"
+        "  %c = convert %b {{overflow = saturate}} : u8\n"
+        "  %q = max_pool %c {{kernel_shape = [3, 1], pads = [1, 0, 2, 0], layout = {0}}}\n"
+        "  return %q\n}}\n",
+        layout);
+    ASSERT_NO_FATAL_FAILURE(check_function({rows, {{image}, {{5, 8, 3, 3}}}}));
   }
 }
 
