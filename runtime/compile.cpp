@@ -4,8 +4,6 @@
 
 #include "ir/composition/expand.hpp"
 #include "ir/rewrite/canonicalize.hpp"
-#include "ir/rewrite/split_windows.hpp"
-#include "ir/rewrite/split_zero_points.hpp"
 #include "ir/verify/verify.hpp"
 #include "jit/plan/access_pattern.hpp"
 #include "runtime/cache/held_bytes.hpp"
@@ -36,10 +34,7 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
   compiled->canonical = canonicalize(*expanded);
   compiled->observer = runtime.observer;
   compiled->interpreted_because =
-      runtime.target ? reason_not_split(*compiled->canonical) : runtime.interpreted_because;
-  if (compiled->interpreted_because.empty()) {
-    compiled->interpreted_because = reason_windows_not_split(*compiled->canonical);
-  }
+      runtime.target ? reason_interpreted(*compiled->canonical) : runtime.interpreted_because;
   if (!compiled->interpreted_because.empty()) {
     return std::shared_ptr<const Compiled>(std::move(compiled));
   }

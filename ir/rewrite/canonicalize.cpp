@@ -270,4 +270,9 @@ FunctionPtr canonicalize(const FunctionPtr& function) {
   return canonical;
 }
 
+std::string reason_interpreted(const Function& canonical) {
+  std::string reason = reason_not_split(canonical);
+  return reason.empty() ? reason_windows_not_split(canonical) : reason;
+}
+
 }  // namespace castor

@@ -126,19 +126,15 @@ Pair by_halves(const Windows& windows, size_t axis) {
   const int64_t half = kernel - kernel / 2;
   const int64_t apart = (kernel - half) * whole.dilations[axis];
   const int64_t stride = std::gcd(whole.strides[axis], apart);
-  Pair pair{windows, windows.restricted(axis, true)};
+  Pair pair{windows, windows.restricted(axis, false)};
   pair.first.options.kernel_shape[axis] = half;
   pair.first.options.strides[axis] = stride;
-  pair.second = windows.restricted(axis, false);
   pair.second.inputs[axis] = output_of(pair.first, axis);
   ConvolutionOptions& second = pair.second.options;
-  for (size_t i = 0; i < windows.axes(); ++i) {
-    second.kernel_shape[i] = i == axis ? 2 : 1;
-    second.dilations[i] = i == axis ? apart / stride : 1;
-    second.strides[i] = i == axis ? whole.strides[axis] / stride : 1;
-    second.pads[i] = second.pads[i + windows.axes()] = 0;
-  }
-  second.auto_pad = AutoPad::notset;
+  second.kernel_shape[axis] = 2;
+  second.dilations[axis] = apart / stride;
+  second.strides[axis] = whole.strides[axis] / stride;
+  second.pads[axis] = second.pads[axis + windows.axes()] = 0;
   return pair;
 }
 

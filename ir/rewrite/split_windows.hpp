@@ -15,9 +15,10 @@ inline constexpr int64_t max_pooling_taps = 16;
 /// maximum may be taken in any order and of any element more than once:
 /// - by the last spatial axis after the others, where that reads fewer elements;
 /// - along one axis by windows of half the extent, then by two of these;
-/// - along the innermost axis by all windows, then by those that its stride leaves.
-/// A window whose padding follows from an unknown extent (auto_pad = same with a stride) is not
-/// halved. Returns the same pointer when nothing changes. Thread safe.
+/// - along one axis by all windows, then by those that its stride leaves.
+/// Along one axis windows stay whose padding follows from an unknown extent (auto_pad = same with a
+/// stride), and those whose parts would refuse a short input that the whole window takes. Returns
+/// the same pointer when nothing changes. Thread safe.
 FunctionPtr split_windows(const FunctionPtr& function);
 
 /// Why a function after `split_windows` cannot be compiled; empty where it can.

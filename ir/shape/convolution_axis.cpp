@@ -60,7 +60,7 @@ int64_t same_padding(const ConvolutionAxis& axis) {
 }
 
 /// auto_pad = same_upper or same_lower.
-Status place_same(OpKind op, AutoPad auto_pad, int i, ConvolutionAxis& axis) {
+Status complete_same(OpKind op, AutoPad auto_pad, int i, ConvolutionAxis& axis) {
   if (!is_known(axis.input)) return {};
   axis.output = axis.input / axis.stride + (axis.input % axis.stride != 0);
   if (!is_known(axis.kernel)) return {};
@@ -73,7 +73,7 @@ Status place_same(OpKind op, AutoPad auto_pad, int i, ConvolutionAxis& axis) {
 
 /// Padding is given: the output has floor((padded - window) / stride) + 1 positions, in numbers
 /// without bounds. A kernel that exceeds the padded input by at most one stride leaves none.
-Status place_given(OpKind op, int i, ConvolutionAxis& axis) {
+Status complete_given(OpKind op, int i, ConvolutionAxis& axis) {
   if (!is_known(axis.input)) return {};
   const std::optional<int64_t> padded = padded_input(axis);
   if (!padded) return padding_overflows(op, axis, i);
@@ -83,16 +83,16 @@ Status place_given(OpKind op, int i, ConvolutionAxis& axis) {
   axis.output = floor_div(last_begin, axis.stride) + 1;
   if (axis.output >= 0) return {};
   return window_mistake(
-      op, fmt::format("spatial axis {}: the kernel takes {} positions, with dilations[{}] = {}, "
-                      "expected at most "
-                      "{}, the input of {} padded by {} and {}, plus strides[{}] = {}",
-                      i, axis.window(), i, axis.dilation, *padded, axis.input, axis.pad_begin,
-                      axis.pad_end, i, axis.stride));
+      op,
+      fmt::format("spatial axis {}: the kernel takes {} positions, with dilations[{}] = {}, "
+                  "expected at most {}, the input of {} padded by {} and {}, plus strides[{}] = {}",
+                  i, axis.window(), i, axis.dilation, *padded, axis.input, axis.pad_begin,
+                  axis.pad_end, i, axis.stride));
 }
 
 /// Completes padding and output, as far as they follow from what is known.
-Status place(OpKind op, AutoPad auto_pad, int i, ConvolutionAxis& axis) {
-  return is_same(auto_pad) ? place_same(op, auto_pad, i, axis) : place_given(op, i, axis);
+Status complete(OpKind op, AutoPad auto_pad, int i, ConvolutionAxis& axis) {
+  return is_same(auto_pad) ? complete_same(op, auto_pad, i, axis) : complete_given(op, i, axis);
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ Result<ConvolutionAxis> axis_of(OpKind op, const ConvolutionOptions& options, in
       .pad_end = is_same(options.auto_pad) ? unknown : options.pads[at + options.strides.size()],
       .output = unknown};
   Status status = is_known(axis.kernel) ? check_window(op, axis, i) : Status();
-  if (status) status = place(op, options.auto_pad, i, axis);
+  if (status) status = complete(op, options.auto_pad, i, axis);
   if (!status) return status.error();
   return axis;
 }

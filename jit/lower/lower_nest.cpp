@@ -367,7 +367,7 @@ class NestLowering {
     return converted(reciprocals, ElementType::f32, {});
   }
 
-  /// The quotient of a sum of scaled integers, with factors in place of scales and divisor.
+  /// The quotient of a sum of scaled integers as a multiply-add: see lower_scaled_sum.
   std::optional<LaneTensor> scaled_sum(const Operation& division, const Placed& result) {
     const std::optional<ScaledSumValues> found = find_scaled_sum(facts_, division);
     if (!found) return std::nullopt;

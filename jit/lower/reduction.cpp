@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 
+#include "ir/numerics/scalar.hpp"
 #include "ir/shape/reduction.hpp"
 #include "jit/lower/convert.hpp"
 
@@ -229,14 +230,12 @@ LaneTensor largest_integer(LaneBuilder& builder, std::span<LaneTensor> tensors) 
 }  // namespace
 
 uint64_t lowest_bits(ElementType type) {
-  const int width = bits_of(type);
-  const uint64_t ones = ~uint64_t{0} >> (64 - width);
-  if (!is_float(type)) return static_cast<uint64_t>(integer_min(type)) & ones;
-  const FloatFormat& format = info(type).format;
-  const uint64_t magnitude = format.specials == FloatSpecials::ieee       ? FloatBits(type).infinity
-                             : format.specials == FloatSpecials::nan_only ? (ones >> 1) - 1
-                                                                          : ones >> 1;
-  return ones - (ones >> 1) + magnitude;
+  if (!is_float(type)) {
+    const uint64_t ones = ~uint64_t{0} >> (64 - bits_of(type));
+    return static_cast<uint64_t>(integer_min(type)) & ones;
+  }
+  const ElementType format = compared_as(type);
+  return numerics::convert(FloatBits(format).sign | largest(type), format, type, {});
 }
 
 LaneTensor lower_largest(LaneBuilder& builder, std::span<LaneTensor> tensors) {

@@ -15,7 +15,7 @@ namespace {
 // ---- Factors.
 
 constexpr int64_t max_pairs = 1 << 17;
-constexpr int max_offset = 8;  // units of the last place by which factors differ from quotients
+constexpr int max_ulps = 8;  // by which factors differ from the quotients of scales
 /// Ratio of the factors, and magnitude of the integers, at most: then a product of f32 and an
 /// integer, and the sum of it and another such product that is rounded to f32, have at most 53
 /// significant bits, so that in f64 both are exact: where the smaller factor's first bit is 2^e,
@@ -167,7 +167,7 @@ std::optional<SumFactors> sum_factors(const ScaledSum& sum) {
   }
   const SumTable table(sum);
   if (!table.is_usable()) return std::nullopt;
-  for (int distance = 0; distance <= max_offset; ++distance) {
+  for (int distance = 0; distance <= max_ulps; ++distance) {
     for (int a = -distance; a <= distance; ++a) {
       for (int b = -distance; b <= distance; ++b) {
         if (std::max(std::abs(a), std::abs(b)) != distance) continue;

@@ -87,7 +87,7 @@ Status NestBinder::bind_copy_step(const jit::Nest& nest, const TensorOrigin& fro
   return bind_codes(nest, nullptr, to.extents, strides, std::move(result));
 }
 
-/// Where an input of the nest is stored, and its strides over the axes that the nest sees.
+/// The origin of an input of the nest, and its strides over the axes that the nest sees.
 TensorOrigin NestBinder::tensor_of(const jit::Nest& nest, size_t k) {
   const ValueId value = nest.inputs[k].value;
   const int accumulator = nest.inputs[k].accumulator;
@@ -96,7 +96,7 @@ TensorOrigin NestBinder::tensor_of(const jit::Nest& nest, size_t k) {
                             : stored(value, nest.element(k));
 }
 
-/// Where a value is stored, and its strides.
+/// The origin of a value, and its strides.
 TensorOrigin NestBinder::stored(ValueId value, ElementType element) {
   const Dims& extents = origins_.extents_of(value);
   const ValueId root = origins_.root_of(value);

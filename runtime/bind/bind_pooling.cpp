@@ -17,14 +17,10 @@ namespace castor::detail {
 
 namespace {
 
-bool has_padding(const PaddingStep& step, int axis) {
-  return step.begins[axis] > 0 || step.ends[axis] < step.extents[axis];
-}
-
 /// The first axis from `begin` on that has padding; the rank where none has.
 int first_padded_axis(const PaddingStep& step, int begin = 0) {
   int axis = begin;
-  while (axis < step.extents.rank() && !has_padding(step, axis)) ++axis;
+  while (axis < step.extents.rank() && !step.has_padding(axis)) ++axis;
   return axis;
 }
 

@@ -14,6 +14,8 @@ struct PaddingStep : StepBase {
   Dims ends;     ///< and where it ends
   int64_t element_bytes = 0;
   uint64_t value = 0;  ///< bits of each element of the padding
+
+  bool has_padding(int axis) const { return begins[axis] > 0 || ends[axis] < extents[axis]; }
 };
 
 }  // namespace castor::detail

@@ -16,8 +16,8 @@ struct OperandOrigin {
   size_t index = 0;                     ///< the view's index among inputs or outputs
   const std::byte* constant = nullptr;  ///< data owned by the function, or by the step
   size_t offset = 0;                    ///< in the call's scratch, in bytes
-  int64_t displacement =
-      0;  ///< from there to the operand's first element, of whole bytes, in bytes
+  /// From there to the operand's first element, in bytes; of types of whole bytes alone.
+  int64_t displacement = 0;
 };
 
 /// A tensor that a step reads or writes.

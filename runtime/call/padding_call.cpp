@@ -31,7 +31,7 @@ class Padding {
  private:
   int last_padded_axis() const {
     int last = step_.extents.rank() - 1;
-    while (last > 0 && step_.begins[last] == 0 && step_.ends[last] == step_.extents[last]) --last;
+    while (last > 0 && !step_.has_padding(last)) --last;
     return last;
   }
 

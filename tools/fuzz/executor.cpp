@@ -8,8 +8,6 @@
 
 #include "ir/interpreter/interpreter.hpp"
 #include "ir/rewrite/canonicalize.hpp"
-#include "ir/rewrite/split_windows.hpp"
-#include "ir/rewrite/split_zero_points.hpp"
 #include "ir/verify/infer.hpp"
 #include "runtime/bind/bind.hpp"
 #include "runtime/bind/bound_state.hpp"
@@ -161,8 +159,7 @@ namespace {
 
 /// Whether machine code does not compute the function, whatever the tier.
 bool is_interpreted(const Prepared& prepared) {
-  const FunctionPtr canonical = canonicalize(prepared.function);
-  return !reason_not_split(*canonical).empty() || !reason_windows_not_split(*canonical).empty();
+  return !reason_interpreted(*canonicalize(prepared.function)).empty();
 }
 
 }  // namespace

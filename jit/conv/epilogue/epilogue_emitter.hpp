@@ -171,7 +171,7 @@ class EpilogueEmitter final : public EpilogueAddresses {
     const Fold fold;
     EpilogueEmitter& epilogue;
   };
-  /// Where values are spilled to in the frame.
+  /// The byte offset in the frame at which spilled values begin.
   int spills_at() const;
   void emit_find_folds();
   template <class Move>

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "ir/builder.hpp"
-#include "ir/rewrite/canonicalize.hpp"
 #include "ir/rewrite/split_windows.hpp"
 #include "ir/shape/pooling.hpp"
 #include "ir/verify/infer.hpp"
+#include "tests/support/canonical_form.hpp"
 #include "tests/support/conversions.hpp"
 #include "tests/support/texts.hpp"
 
@@ -106,12 +106,6 @@ TEST(PoolingTypes, ExtentsFollowWhenTheyAreBound) {
   EXPECT_EQ(bound->values[(*function)->results[0]], (Dims{7, 3, 5, 4}));
   const std::vector<Dims> short_axis = {{7, 3, 0, 10}};
   ASSERT_TRUE(bind_shapes(**function, short_axis));
-}
-
-FunctionPtr parsed(std::string_view text) {
-  auto function = parse_function(text);
-  EXPECT_TRUE(function) << text << function.error().to_string();
-  return *function;
 }
 
 /// The largest window of a canonical function, and how many poolings it has.
