@@ -24,8 +24,9 @@ int first_padded_axis(const PaddingStep& step, int begin = 0) {
   return axis;
 }
 
+/// Whether no element is padding: no axis has any, or another one's extent is 0.
 bool pads_nothing(const PaddingStep& step) {
-  return first_padded_axis(step) == step.extents.rank();
+  return first_padded_axis(step) == step.extents.rank() || element_count(step.extents) == 0;
 }
 
 /// Whether the first spatial axis alone has padding: then the pixels of the inside are one axis, as

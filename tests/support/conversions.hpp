@@ -11,6 +11,7 @@
 #include "ir/numerics/scalar.hpp"
 #include "ir/types/convert_options.hpp"
 #include "tests/support/element_types.hpp"
+#include "tools/testing/guarded_allocator.hpp"
 #include "tools/testing/samples.hpp"
 
 namespace castor::test {
@@ -51,7 +52,7 @@ inline std::vector<Conversion> all_conversions() {
   return all;
 }
 
-/// One runtime for each tier that this machine runs.
+/// One runtime for each tier that this machine runs. Their scratch and packed weights are guarded.
 inline const std::vector<std::pair<Tier, Runtime>>& tier_runtimes() {
   static const std::vector<std::pair<Tier, Runtime>> runtimes = [] {
     std::vector<std::pair<Tier, Runtime>> made;
@@ -59,6 +60,7 @@ inline const std::vector<std::pair<Tier, Runtime>>& tier_runtimes() {
       if (!jit::host().runs(row.tier)) continue;
       RuntimeOptions options;
       options.tier = row.tier;
+      options.allocator = GuardedAllocator::callbacks();
       made.emplace_back(row.tier, std::move(Runtime::create(options)).value());
     }
     return made;

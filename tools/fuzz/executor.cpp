@@ -15,6 +15,7 @@
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/layout.hpp"
 #include "tools/testing/executors.hpp"
+#include "tools/testing/guarded_allocator.hpp"
 #include "tools/testing/thread_per_task.hpp"
 
 namespace castor::fuzz {
@@ -124,7 +125,9 @@ Result<Executor> Executor::create(const std::vector<Tier>& tiers, Tamper tamper)
   executor.tamper_ = std::move(tamper);
   for (Tier tier : tiers) {
     for (const bool frame_pointers : {false, true}) {
-      Result<Runtime> runtime = Runtime::create({.tier = tier, .frame_pointers = frame_pointers});
+      Result<Runtime> runtime = Runtime::create({.tier = tier,
+                                                 .frame_pointers = frame_pointers,
+                                                 .allocator = test::GuardedAllocator::callbacks()});
       if (!runtime) return runtime.error();
       executor.runtimes_.push_back(std::move(runtime).value());
     }

@@ -216,6 +216,22 @@ TEST(Pooling, OfInputsThatAreShorterThanTheWindow) {
                       {{{1, 2, 4, 4}}}}));
 }
 
+/// Padding around nothing has no elements, however long its axes are: those of an image without
+/// channels or of no images, whose operand is an input or computed first. A call whose results all
+/// have none does nothing: one has.
+TEST(Pooling, OfTensorsWithoutElements) {
+  for (const Dims& extents : {Dims{1, 3000, 300, 0}, Dims{0, 3000, 300, 4}, Dims{1, 0, 30, 4}}) {
+    for (const char* operand : {"%x", "%a"}) {
+      const std::string text = fmt::format(
+          "func @f(%x: f32[?, ?, ?, ?]) -> (f32[?, ?, ?, ?], f32[]) {{\n  %a = abs %x\n"
+          "  %y = max_pool {} {{kernel_shape = [3, 3], pads = [2, 2, 1, 1], layout = nhwc}}\n"
+          "  %m = reduce_max %y\n  return %y, %m\n}}\n",
+          operand);
+      ASSERT_NO_FATAL_FAILURE(check_function({text, {{extents}}}));
+    }
+  }
+}
+
 /// Results of convolutions: as sums, and after an epilogue.
 TEST(Pooling, OfConvolutions) {
   for (const char* layout : {"nchw", "nhwc"}) {
