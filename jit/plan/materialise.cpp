@@ -17,6 +17,8 @@ namespace {
 constexpr size_t max_operations = 192;
 /// Values that cost more are not rematerialised for each element that they are broadcast to.
 constexpr int max_rematerialisation_cost = 8;
+/// The same, of values that are hoisted: an epilogue hoists them in each of its many tiles.
+constexpr int max_hoisted_cost_in_epilogue = 2;
 
 /// How an operation repeats operands, where it does so by blocks.
 std::optional<BroadcastRule> blocked_rule(const Operation& operation) {
@@ -214,8 +216,15 @@ ValueId MaterialisedValues::largest_operand(const Operation& operation) const {
   return *std::ranges::max_element(operation.operands, {}, size);
 }
 
-/// Whether it would cost too much to rematerialise the operand for every element of the result. It
-/// does not where the result repeats the operand along its last axis: there it is hoisted.
+/// Whether the operation belongs to the epilogue of a convolution.
+bool MaterialisedValues::computes_from_sums(const Operation& operation) const {
+  return std::ranges::any_of(operation.operands,
+                             [&](ValueId operand) { return reads_sums_alone(operand); });
+}
+
+/// Whether it would cost too much to rematerialise the operand for every element of the result.
+/// Where the result repeats the operand along its last axis it is hoisted, so that only an epilogue
+/// would compute it many times.
 bool MaterialisedValues::costs_too_much(const Operation& operation, ValueId operand,
                                         ValueId result) const {
   const bool is_stored_wide = facts_.carried[operand] != function_.type_of(operand).element;
@@ -223,9 +232,11 @@ bool MaterialisedValues::costs_too_much(const Operation& operation, ValueId oper
   // It is stored as a reshape wants it, not as this operation does.
   if (materialised_[operand] && is_stored_wide) return false;
   const ShapeId& shape = shapes_[operand];
-  if (shape.empty() || (shape.back() == 1 && shapes_[result].back() != 1)) return false;
-  const int most = is_read_in_blocks(operation) ? 0 : max_rematerialisation_cost;
-  return cost_of_cone(operand) > most;
+  const int cost = cost_of_cone(operand);
+  if (shape.empty() || (shape.back() == 1 && shapes_[result].back() != 1)) {
+    return cost > max_hoisted_cost_in_epilogue && computes_from_sums(operation);
+  }
+  return cost > (is_read_in_blocks(operation) ? 0 : max_rematerialisation_cost);
 }
 
 }  // namespace castor::jit

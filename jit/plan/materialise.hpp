@@ -37,6 +37,7 @@ class MaterialisedValues {
   void visit_reduction(const Operation& operation);
   void visit_pooling(const Operation& operation);
   bool reads_sums_alone(ValueId value) const;
+  bool computes_from_sums(const Operation& operation) const;
   int cost_of_cone(ValueId value) const;
   Cone united_cones(const Operation& operation) const;
   bool exceeds_nest(const Operation& operation) const;

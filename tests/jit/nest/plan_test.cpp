@@ -106,6 +106,22 @@ TEST(Plan, SumsOfConvolutionsAreNotKeptForReductions) {
       << "a result is in memory anyway";
 }
 
+/// An epilogue would compute for each of its tiles what other nests compute once a row.
+TEST(Plan, EpiloguesReadWhatTheirTilesShare) {
+  const auto epilogue_of = [](const std::string& scale) {
+    return plan_of(
+        "func @f(%x: u8[1, 4, 8, 8], %w: i8[4, 4, 3, 3], %t: f32[1, 4, 8, 8], "
+        "%c: f32[4, 1, 1], %e: f32[]) -> f32[1, 4, 6, 6] {\n"
+        "  %y = conv_integer %x, %w\n  %f = convert %y : f32\n" +
+        scale + "  %z = mul %f, %s\n  return %z\n}\n");
+  };
+  EXPECT_EQ(epilogue_of("  %m = reduce_max %t\n  %s = mul %m, %e\n"),
+            "scratch m scratch m, scratch s, scratch y, z");
+  EXPECT_EQ(epilogue_of("  %s = div %e, %e\n"), "scratch s, scratch y, z");
+  EXPECT_EQ(epilogue_of("  %s = div %c, %e\n"), "scratch s, scratch y, z") << "by channel";
+  EXPECT_EQ(epilogue_of("  %s = mul %e, %e\n"), "scratch y, z") << "a product is cheap";
+}
+
 TEST(Plan, NestsReadABoundedNumberOfTensors) {
   std::string text = "func @f(%p0: f32[4]";
   std::string body = "  %s0 = add %p0, %p1\n";
