@@ -82,7 +82,8 @@ class NestLowering {
     builder_.set_origin(index_of(operation));
     LaneTensor lanes = as_element(*find(placed), function_.type_of(operand).element);
     const std::vector<Accumulator> accumulators = accumulators_of(operation, lanes.element());
-    const std::vector<LaneId> folded = lower_folded(builder_, operation, lanes);
+    const std::vector<LaneId> folded =
+        lower_folded(builder_, operation, lanes, facts_.signs(operand));
     for (size_t i = 0; i < accumulators.size(); ++i) {
       const int sink = static_cast<int>(nest_.program.sinks.size());
       nest_.program.sinks.push_back(
@@ -250,8 +251,8 @@ class NestLowering {
                  each.element));
     }
     builder_.set_origin(index_of(operation));
-    return lower_reduced(builder_, operation, operand, function_.type_of(placed.value).element,
-                         accumulators);
+    return lower_reduced(builder_, operation, operand, facts_.signs(operation.operands[0]),
+                         function_.type_of(placed.value).element, accumulators);
   }
 
   uint32_t index_of(const Operation& operation) const {
@@ -480,6 +481,11 @@ std::optional<uint64_t> FunctionFacts::immediate(ValueId value) const {
     if (dim.extent != 1) return std::nullopt;
   }
   return read_element(operation->data->bytes.data(), function.type_of(value).element, 0);
+}
+
+Signs FunctionFacts::signs(ValueId value) const {
+  const Operation* operation = defining[roots[value]];
+  return operation == nullptr ? Signs::any : signs_of(*operation);
 }
 
 double FunctionFacts::magnitude(ValueId value) const {

@@ -10,6 +10,7 @@
 #include "jit/lower/magnitudes.hpp"
 #include "jit/lower/rounded_values.hpp"
 #include "jit/lower/significands.hpp"
+#include "jit/lower/signs.hpp"
 #include "jit/plan/nest.hpp"
 
 namespace castor::jit {
@@ -40,6 +41,8 @@ struct FunctionFacts {
   const Operation* computed_by(ValueId value, OpKind op) const;
   /// The only element of a constant with one, whose value code may contain.
   std::optional<uint64_t> immediate(ValueId value) const;
+  /// What the operation that gives a value says of its elements' sign bits.
+  Signs signs(ValueId value) const;
   /// An upper bound of the magnitude of a value's elements; see Magnitudes. Not for several
   /// threads.
   double magnitude(ValueId value) const;

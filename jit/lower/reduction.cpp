@@ -129,7 +129,7 @@ std::vector<LaneId> lower_folded_integer(LaneBuilder& builder, const Operation& 
 }
 
 std::vector<LaneId> lower_folded_float(LaneBuilder& builder, const Operation& operation,
-                                       LaneTensor& x) {
+                                       LaneTensor& x, Signs signs) {
   if (operation.op == OpKind::reduce_sum) return {float_bits(x, added_in(x.element()))};
   const ElementType format = compared_as(x.element());
   const FloatBits as(format);
@@ -137,12 +137,12 @@ std::vector<LaneId> lower_folded_float(LaneBuilder& builder, const Operation& op
   if (operation.op == OpKind::reduce_max_abs) {
     return {builder.bit_and(bits, integer_constant(builder, as.width, as.magnitude()))};
   }
-  const LaneId key = lower_key(builder, bits, as);
+  const LaneId key = signs == Signs::clear ? bits : lower_key(builder, bits, as);
   return {key, key};
 }
 
 /// Float bits, with one NaN, of the accumulators of minimum, maximum or magnitude.
-LaneId lower_extreme(LaneBuilder& builder, OpKind op, const FloatBits& format,
+LaneId lower_extreme(LaneBuilder& builder, OpKind op, const FloatBits& format, Signs signs,
                      std::span<const LaneId> keys) {
   const auto constant = [&](uint64_t bits) {
     return integer_constant(builder, format.width, bits);
@@ -150,7 +150,7 @@ LaneId lower_extreme(LaneBuilder& builder, OpKind op, const FloatBits& format,
   LaneId is_nan = builder.greater_signed(keys[0], constant(format.infinity));
   LaneId bits = keys[0];
   if (op != OpKind::reduce_max_abs) {
-    const uint64_t lowest = key_of(format.infinity, true, format.width);
+    const uint64_t lowest = signs == Signs::clear ? 0 : key_of(format.infinity, true, format.width);
     is_nan = builder.mask_or(is_nan, builder.greater_signed(constant(lowest), keys[1]));
     bits = lower_key(builder, op == OpKind::reduce_max ? keys[0] : keys[1], format);
   }
@@ -158,7 +158,7 @@ LaneId lower_extreme(LaneBuilder& builder, OpKind op, const FloatBits& format,
 }
 
 LaneTensor lower_reduced_float(LaneBuilder& builder, const Operation& operation,
-                               ElementType operand, ElementType element,
+                               ElementType operand, Signs signs, ElementType element,
                                std::span<LaneTensor> accumulators) {
   const bool adds = operation.op == OpKind::reduce_sum;
   const ElementType format = adds ? added_in(operand) : compared_as(operand);
@@ -171,7 +171,7 @@ LaneTensor lower_reduced_float(LaneBuilder& builder, const Operation& operation,
   } else {
     std::vector<LaneId> keys;
     for (LaneTensor& each : accumulators) keys.push_back(each.as_integer(as.width));
-    bits = lower_extreme(builder, operation.op, as, keys);
+    bits = lower_extreme(builder, operation.op, as, signs, keys);
   }
   LaneTensor result = LaneTensor::computed(builder, format, {.lanes = bits});
   return format == element ? result : lower_convert(builder, result, element, {});
@@ -200,7 +200,7 @@ LaneId largest_short(LaneBuilder& builder, const FloatBits& format, std::span<co
     keys[0] = is_first ? key : builder.max_signed(keys[0], key);
     keys[1] = is_first ? key : builder.min_signed(keys[1], key);
   }
-  return lower_extreme(builder, OpKind::reduce_max, format, keys);
+  return lower_extreme(builder, OpKind::reduce_max, format, Signs::any, keys);
 }
 
 LaneTensor largest_float(LaneBuilder& builder, std::span<LaneTensor> tensors) {
@@ -249,15 +249,16 @@ std::vector<Accumulator> accumulators_of(const Operation& operation, ElementType
   return integer_accumulators(operation.op, adds ? sum_type(operation, operand) : operand);
 }
 
-std::vector<LaneId> lower_folded(LaneBuilder& builder, const Operation& operation, LaneTensor& x) {
-  return is_float(x.element()) ? lower_folded_float(builder, operation, x)
+std::vector<LaneId> lower_folded(LaneBuilder& builder, const Operation& operation, LaneTensor& x,
+                                 Signs signs) {
+  return is_float(x.element()) ? lower_folded_float(builder, operation, x, signs)
                                : lower_folded_integer(builder, operation, x);
 }
 
 LaneTensor lower_reduced(LaneBuilder& builder, const Operation& operation, ElementType operand,
-                         ElementType element, std::span<LaneTensor> accumulators) {
+                         Signs signs, ElementType element, std::span<LaneTensor> accumulators) {
   if (is_float(operand)) {
-    return lower_reduced_float(builder, operation, operand, element, accumulators);
+    return lower_reduced_float(builder, operation, operand, signs, element, accumulators);
   }
   const LaneId lanes = accumulators[0].as_integer(lane_bits_of(element));
   return LaneTensor::computed(builder, element, {.lanes = lanes});

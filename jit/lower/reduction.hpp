@@ -9,6 +9,7 @@
 
 #include "ir/function.hpp"
 #include "jit/lower/lane_tensor.hpp"
+#include "jit/lower/signs.hpp"
 
 namespace castor::jit {
 
@@ -17,7 +18,9 @@ namespace castor::jit {
 /// Floats are ordered by keys, which are integers in the order of the numbers: the float's bits,
 /// those but the sign inverted where it is negative. So -0 is below +0, and NaNs are beyond the
 /// infinities, on the side of their sign: a reduction of floats keeps both extremes, since a NaN of
-/// either sign shows in one of them. Minimum and maximum of one operand are thus one pair.
+/// either sign shows in one of them. Minimum and maximum of one operand are thus one pair. Where no
+/// number has the sign bit set (Signs::clear), keys are the bits themselves: a NaN of negative sign
+/// is then the only element below 0.
 struct Accumulator {
   ElementType element;  ///< its elements are as wide as the lanes that are folded
   Fold fold;
@@ -29,11 +32,12 @@ struct Accumulator {
 std::vector<Accumulator> accumulators_of(const Operation& operation, ElementType operand);
 
 /// The lanes that an operand's elements add to each accumulator.
-std::vector<LaneId> lower_folded(LaneBuilder& builder, const Operation& operation, LaneTensor& x);
+std::vector<LaneId> lower_folded(LaneBuilder& builder, const Operation& operation, LaneTensor& x,
+                                 Signs signs);
 
 /// The result, of element type `element`, from the accumulators' elements.
 LaneTensor lower_reduced(LaneBuilder& builder, const Operation& operation, ElementType operand,
-                         ElementType element, std::span<LaneTensor> accumulators);
+                         Signs signs, ElementType element, std::span<LaneTensor> accumulators);
 
 /// The bits of an element that no other is below: what a maximum of nothing is.
 uint64_t lowest_bits(ElementType type);

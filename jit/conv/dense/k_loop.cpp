@@ -79,8 +79,10 @@ void KLoopEmitter::emit_first_values() {
   code_.mov(reg::scratch, argument(offsetof(DenseArguments, start)));
   for (int row = 0; row < rows_; ++row) {
     for (int vector = 0; vector < vectors_; ++vector) {
+      // Copies of registers take no port and no load.
       if (by_pixels()) {
-        code_.vpbroadcastd(sum(row, vector), code_.ptr[reg::scratch + 4 * row]);
+        vector == 0 ? code_.vpbroadcastd(sum(row, 0), code_.ptr[reg::scratch + 4 * row])
+                    : code_.vmovaps(sum(row, vector), sum(row, 0));
       } else if (row == 0) {
         code_.vmovups(sum(row, vector), code_.ptr[reg::scratch + vector * vector_bytes()]);
       } else {

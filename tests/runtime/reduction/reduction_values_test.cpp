@@ -2,10 +2,13 @@
 // What reductions give, by hand: NaNs, zeros, empty tensors, the ends of types, and sums of floats
 // by a tree that is written here once more.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <bit>
 #include <cmath>
+#include <limits>
 
+#include "ir/numerics/scalar.hpp"
 #include "ir/text/text.hpp"
 #include "tests/support/on_every_engine.hpp"
 #include "tests/support/sample_bytes.hpp"
@@ -118,6 +121,42 @@ TEST(ReductionValues, HaveOneNan) {
       x.elements[29] = row.operand;
       EXPECT_EQ(mistake_anywhere(*function, {x}, {row.type, {}, {row.result}}), "")
           << op << " of " << name_of(row.type);
+    }
+  }
+}
+
+/// Operations whose results have no sign bit are folded as they are, but for NaNs, which may have
+/// one; those that may be negative are not.
+TEST(ReductionValues, OfNumbersWithoutASign) {
+  const auto bits_of_number = [](ElementType type, double number) {
+    return numerics::convert(std::bit_cast<uint64_t>(number), ElementType::f64, type, {});
+  };
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<std::vector<double>> lists = {
+      {},           {-0.0},      {-1, -0.0, 2}, {2, 0.5, 8},  {inf, -inf},
+      {-inf, -0.0}, {0.0, -0.0}, {1, nan},      {-nan, 1, 2}, {3, -nan}};
+  for (const char* maker : {"relu %x", "abs %x", "clamp %x {lo = 0, hi = 4}",
+                            "clamp %x {lo = 1.0, hi = 6.0}", "clamp %x {lo = -0.0}",
+                            "clamp %x {hi = 2.0}", "clamp %x {lo = 1.0, hi = -1.0}"}) {
+    for (const ElementType type : {ElementType::f32, ElementType::f64, ElementType::f16,
+                                   ElementType::bf16, ElementType::f8e5m2}) {
+      for (const std::vector<double>& list : lists) {
+        Patterns x{type, {static_cast<int64_t>(list.empty() ? 0 : 71)}, {}};
+        for (int64_t i = 0; i < x.shape[0]; ++i) {
+          x.elements.push_back(bits_of_number(type, list[static_cast<size_t>(i) % list.size()]));
+        }
+        for (const char* op : {"reduce_min", "reduce_max"}) {
+          const auto function = parse_function(
+              fmt::format("func @f(%x: {0}[{1}]) -> {0}[] {{\n  %a = {2}\n  %y = {3} %a\n"
+                          "  return %y\n}}\n",
+                          name_of(type), x.shape[0], maker, op));
+          ASSERT_TRUE(function.ok()) << function.error().to_string();
+          EXPECT_EQ(mistake_anywhere(*function, {x}, interpreted(**function, {x})), "")
+              << op << " of " << name_of(type) << ", " << maker << " of "
+              << fmt::format("{}", fmt::join(list, " "));
+        }
+      }
     }
   }
 }
