@@ -40,7 +40,7 @@ double blocks_of(const DensePlan& plan) {
 }
 
 double planes_of(const DensePlan& plan) {
-  return static_cast<double>(plan.slices * plan.k_groups * plan.planes()->phases());
+  return static_cast<double>(plan.slices * plan.k_groups * plan.planes()->stride_phases());
 }
 
 /// Part of the k steps whose first pixel does not begin a cache line, where pixels are vectors.
@@ -192,8 +192,8 @@ double taken_positions(const ConvolutionAxis& axis, int64_t outputs) {
   return static_cast<double>((outputs - 1) * step + axis.window());
 }
 
-/// Window sums of a cache block, which a tile of one channel of ones computes on packed input, and
-/// loops on rows.
+/// Window sums of a cache block, which a tile of one channel of ones computes on packed input, or
+/// of which it computes the lanes' sums, and loops on rows.
 EventCounts window_sum_cost(const DensePlan& plan, const ConvolutionCosts& costs) {
   EventCounts cost;
   if (plan.planes() == nullptr) {
@@ -203,10 +203,19 @@ EventCounts window_sum_cost(const DensePlan& plan, const ConvolutionCosts& costs
     cost[summed_byte] = cost[summed_pixel] * static_cast<double>(plan.geometry.group_channels());
     return cost;
   }
-  const auto vectors = static_cast<double>(ceil_div(plan.lane_count(plan.block), plan.lanes));
+  const auto& input = *plan.planes();
+  const bool by_lane = sums_lanes_first(plan);
+  const int64_t lanes = plan.lane_count(plan.block) + (by_lane ? input.window_reach() : 0);
+  const auto vectors = static_cast<double>(ceil_div(lanes, plan.lanes));
   const double tile = std::max(vectors_of_window_sums * product(plan, costs), latency(plan, costs));
-  cost[k_loop] = tile * static_cast<double>(plan.weight_k_groups()) *
-                 std::max(vectors / vectors_of_window_sums, 1.0);
+  const int64_t k_steps =
+      by_lane ? plan.slices * plan.k_groups * input.stride_phases() : plan.weight_k_groups();
+  cost[k_loop] =
+      tile * static_cast<double>(k_steps) * std::max(vectors / vectors_of_window_sums, 1.0);
+  if (by_lane) {
+    constexpr double cycles_of_tap = 0.3;  // for a lane: rows and columns apart, four at a time
+    cost[k_loop] += cycles_of_tap * static_cast<double>(input.taps() * lanes);
+  }
   return cost;
 }
 

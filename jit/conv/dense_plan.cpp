@@ -18,8 +18,8 @@ int64_t DensePlan::source_bytes() const {
     return std::ssize(copied->planes) * copied->plane_bytes() + read_behind;
   }
   if (planes() == nullptr) return 0;
-  return 4 * (slices * k_groups * planes()->phases() * planes()->plane_size + lane_count(block) +
-              max_lanes_read_behind);
+  return 4 * (slices * k_groups * planes()->stride_phases() * planes()->plane_size +
+              lane_count(block) + max_lanes_read_behind);
 }
 
 int64_t DensePlan::source_row_step() const {
@@ -321,7 +321,7 @@ std::string source_text(const DensePlan& plan) {
     constexpr std::array<std::string_view, 3> packed_by = {
         "", ", packed by the first kernel but for window sums", ", but whole tiles read the input"};
     return fmt::format("  planes   {} of {} k groups, {}, pitch {}{}\n",
-                       plan.slices * plan.k_groups * planes->phases(), planes->plane_size,
+                       plan.slices * plan.k_groups * planes->stride_phases(), planes->plane_size,
                        source_name(plan), planes->pitch,
                        packed_by[static_cast<size_t>(planes->packed_by)]);
   }

@@ -72,7 +72,10 @@ struct PackedPlanes {
   PackedBy packed_by = PackedBy::packer;
 
   /// Planes of one k group.
-  int64_t phases() const { return row_phases.count() * column_phases.count(); }
+  int64_t stride_phases() const { return row_phases.count() * column_phases.count(); }
+  int64_t taps() const { return row_phases.taps() * column_phases.taps(); }
+  /// Lanes from a receptive field's first one to its last.
+  int64_t window_reach() const { return row_phases.max_shift * pitch + column_phases.max_shift; }
 };
 
 /// Rows that channel-vectorised kernels read, which are not packed.
@@ -148,7 +151,7 @@ struct DensePlan : PlaneAxes {
   }
   /// K groups that kernels loop over, 1 where they do not, and the bytes from one to the next.
   int64_t looped_k_groups() const { return tile.loops_k_groups ? slices * k_groups : 1; }
-  int64_t k_group_step() const { return 4 * planes()->phases() * planes()->plane_size; }
+  int64_t k_group_step() const { return 4 * planes()->stride_phases() * planes()->plane_size; }
   /// K groups of weights of an output channel: one for each k step, several with tile registers.
   int64_t weight_k_groups() const {
     return std::ssize(k_steps) * looped_k_groups() * (tile.has_tiles() ? tile.step_bytes / 4 : 1);
@@ -199,13 +202,17 @@ bool can_apply(const DensePlan& plan, const TileEpilogue& epilogue);
 
 /// A tile of a plan as kernels have it, with an epilogue or without.
 DenseTile kernel_tile(DenseTile tile, bool has_epilogue);
-/// The tile that sums windows of packed input, by weights of one.
+/// Whether window sums of packed input are found in two steps: all channels of each lane, then the
+/// lanes of each window. Else a kernel adds up windows as it does their products.
+bool sums_lanes_first(const DensePlan& plan);
+/// The tile that sums packed input, by weights of one.
 DenseTile window_sum_tile(const DensePlan& plan);
 
 /// Where the lanes of each vector of a block come from and go in an output whose rows follow each
 /// other; for whole tiles of that many vectors.
 std::vector<ConvStore> vector_stores(const DensePlan& plan, const CacheBlock& block, int vectors);
-/// The same of window sums: where pixel-vectorised kernels read them every lane is stored.
+/// The same of window sums, or of sums of lanes: every lane is stored, unless channel-vectorised
+/// kernels read them.
 std::vector<ConvStore> window_sum_stores(const DensePlan& plan, const CacheBlock& block);
 
 /// Tiles that follow each other in a block, all of one form. Channel-vectorised ones may share

@@ -21,9 +21,15 @@ DenseTile kernel_tile(DenseTile tile, bool has_epilogue) {
   return tile;
 }
 
+bool sums_lanes_first(const DensePlan& plan) {
+  const auto* input = plan.planes();
+  const bool has_channels = input != nullptr && input->layout == PackedLayout::nchw4c;
+  return has_channels && input->taps() > 1 && !plan.tile.loops_k_groups;
+}
+
 DenseTile window_sum_tile(const DensePlan& plan) {
   DenseTile tile = {.engine = plan.engine, .vectors = vectors_of_window_sums};
-  if (plan.is_pixel_vectorised()) return tile;
+  if (plan.is_pixel_vectorised() || sums_lanes_first(plan)) return tile;
   tile.vectors =
       static_cast<int>(std::min<int64_t>(plan.vectors_of(plan.block), vectors_of_window_sums));
   if (plan.has_dead_lanes()) tile.store = StorePolicy::compressed;
@@ -74,12 +80,14 @@ std::vector<ConvStore> vector_stores(const DensePlan& plan, const CacheBlock& bl
 }
 
 std::vector<ConvStore> window_sum_stores(const DensePlan& plan, const CacheBlock& block) {
-  if (!plan.is_pixel_vectorised()) {
+  const bool by_lane = sums_lanes_first(plan);
+  if (!plan.is_pixel_vectorised() && !by_lane) {
     return vector_stores(plan, block, window_sum_tile(plan).vectors);
   }
   static_assert(ConvStore::max_lanes * vectors_of_window_sums <= max_lanes_read_behind);
   const int64_t lanes_of_tile = int64_t{plan.lanes} * vectors_of_window_sums;
-  const int64_t tiles = ceil_div(plan.lane_count(block), lanes_of_tile);
+  const int64_t lanes = plan.lane_count(block) + (by_lane ? plan.planes()->window_reach() : 0);
+  const int64_t tiles = ceil_div(lanes, lanes_of_tile);
   std::vector<ConvStore> stores;
   for (int64_t lane = 0; lane < tiles * lanes_of_tile; lane += plan.lanes) {
     stores.push_back(store_of(lane, 4 * lane, (1u << plan.lanes) - 1));

@@ -170,7 +170,7 @@ class PackedPlanner {
     return in_block * blocks * (is_oversized ? target_.tuning().dense.oversized_factor : 1);
   }
 
-  int64_t plane_count() const { return plan_.slices * plan_.k_groups * planes_.phases(); }
+  int64_t plane_count() const { return plan_.slices * plan_.k_groups * planes_.stride_phases(); }
 
   /// Chooses the block and how its planes lie, by the phases: as many rows as fit, or, where not
   /// even one does, a part of a row.
@@ -240,9 +240,9 @@ class PackedPlanner {
     // In nchw4c planes every k group has the same offsets from its first plane.
     plan_.tile.loops_k_groups = plan_.is_pixel_vectorised() &&
                                 planes_.layout == PackedLayout::nchw4c &&
-                                k_groups > max_listed_k_steps / (rows.taps() * columns.taps());
+                                k_groups > max_listed_k_steps / planes_.taps();
     const int64_t listed = plan_.tile.loops_k_groups ? 1 : k_groups;
-    plan_.k_steps.reserve(static_cast<size_t>(listed * rows.taps() * columns.taps()));
+    plan_.k_steps.reserve(static_cast<size_t>(listed * planes_.taps()));
     for (int64_t k_group = 0; k_group < listed; ++k_group) {
       for (size_t r = 0; r < rows.shifts.size(); ++r) {
         for (size_t s = 0; s < columns.shifts.size(); ++s) {

@@ -18,7 +18,7 @@ constexpr size_t max_operations = 192;
 /// Values that cost more are not rematerialised for each element that they are broadcast to.
 constexpr int max_rematerialisation_cost = 8;
 /// The same, of values that are hoisted: an epilogue hoists them in each of its many tiles.
-constexpr int max_hoisted_cost_in_epilogue = 2;
+constexpr int max_hoisted_cost_in_epilogue = 4;
 
 /// How an operation repeats operands, where it does so by blocks.
 std::optional<BroadcastRule> blocked_rule(const Operation& operation) {

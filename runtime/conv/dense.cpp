@@ -6,29 +6,11 @@
 
 #include <algorithm>
 
-#include "runtime/conv/dense_call.hpp"
+#include "runtime/conv/window_sums.hpp"
 
 namespace castor::detail {
 
 namespace {
-
-/// Every k step counts each element of its k group that there is once.
-std::vector<int32_t> weights_of_one(const jit::DensePlan& plan) {
-  const auto ones = [](int64_t count) {
-    return static_cast<int32_t>(0x01010101u >> (8 * (4 - count)));
-  };
-  std::vector<int32_t> weights;
-  for (const jit::KStepWeights& k_step : plan.k_step_weights) {
-    weights.push_back(ones(std::ranges::count_if(k_step, [](int32_t at) { return at >= 0; })));
-  }
-  if (!weights.empty()) return weights;
-  const int64_t in_slice = plan.rows.kernel * plan.columns.kernel;
-  for (int64_t k_step = 0; k_step < std::ssize(plan.k_steps); ++k_step) {
-    const int64_t k_group = k_step / in_slice % plan.k_groups;
-    weights.push_back(ones(std::min<int64_t>(plan.geometry.group_channels() - 4 * k_group, 4)));
-  }
-  return weights;
-}
 
 /// Weights are less their zero points in the kernel's sums, or not at all without VNNI.
 jit::WindowSums window_sums_of(const jit::DensePlan& plan, const ConvolutionOperands& operands) {
@@ -73,6 +55,7 @@ class DenseBinder {
     }
     if (Status status = find_window_sums(); !status) return status;
     if (Status status = find_blocks(); !status) return status;
+    set_sums_taps(bound_);
     if (Status status = find_packers(); !status) return status;
     if (Status status = pack_constants(); !status) return status;
     bound_.packs_by_tile =
@@ -94,7 +77,7 @@ class DenseBinder {
 
   Status find_window_sums() {
     if (!sums_windows() || plan_.planes() == nullptr || plan_.tile.loops_k_groups) return {};
-    bound_.sums_weights = weights_of_one(plan_);
+    set_sums_k_steps(bound_);
     return get(window_sum_tile(plan_), nullptr, bound_.sums_code);
   }
 
@@ -208,8 +191,9 @@ class DenseBinder {
     parts.start = take(channels + plan_.lanes);
     parts.zero_points = take(channels + plan_.lanes);
     parts.window_sums = take(sums_windows() ? window_sum_count() : 0);
-    const bool sums_rows = sums_windows() && plan_.planes() == nullptr;
-    parts.summing = take(sums_rows ? window_sum_work(plan_) : 0);
+    parts.summing = take(window_sum_work(bound_));
+    const bool scales_ones = bound_.window_sums == jit::WindowSums::products;
+    parts.sums_weights = take(scales_ones ? std::ssize(bound_.sums_weights) : 0);
     const int64_t weights =
         bound_.packs_by_tile ? tile_k_groups(plan_) : static_cast<int64_t>(packed_k_groups(plan_));
     parts.weights = take(bound_.packed.empty() ? weights + channels : 0);

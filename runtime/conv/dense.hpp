@@ -80,9 +80,17 @@ struct DenseScratch {
   size_t start = 0;         ///< accumulators' first values, by output channel
   size_t zero_points = 0;   ///< of weights, likewise
   size_t window_sums = 0;   ///< by lane of a block, or by pixel
-  size_t summing = 0;       ///< for the work of summing windows of rows
+  size_t summing = 0;       ///< for the work of summing windows
+  size_t sums_weights = 0;  ///< a zero point for each of BoundDense::sums_weights
   size_t weights = 0;       ///< packed in the call; then their sums
   size_t untransposed = 0;  ///< outputs channel by channel, before they are transposed
+};
+
+/// Where sums of lanes are that make the sum of a window, counted from that of its first lane:
+/// those of its rows, then columns of what these give.
+struct SumsTaps {
+  std::vector<int64_t> rows;
+  std::vector<int64_t> columns;
 };
 
 /// A convolution with a dense plan.
@@ -97,6 +105,8 @@ struct BoundDense {
   jit::WindowSums window_sums = jit::WindowSums::none;
   KernelCodePtr<jit::DenseTile> sums_code;  ///< of window sums of packed input; else null
   std::vector<int32_t> sums_weights;        ///< 1 for each channel that there is, by k step
+  std::vector<int32_t> sums_k_steps;        ///< sums_code's, where it sums lanes
+  SumsTaps sums_taps;                       ///< how windows are then summed
   /// The code of a channel tile that takes its pixels from the input; it is the only one, or packs
   /// them and is not the last. Else null.
   KernelCodePtr<jit::DenseTile> input_code;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call of a dense convolution makes of its operands before kernels run, besides packed
-// input: packed weights, the values that accumulators begin with, and window sums.
+// What a call of a dense convolution makes of its weights before kernels run: packed weights, and
+// the values that accumulators begin with.
 #pragma once
 
 #include "runtime/conv/dense.hpp"
@@ -83,18 +83,16 @@ inline jit::DenseArguments k_steps_of(const jit::DensePlan& plan, const PackedBl
   return arguments;
 }
 
-/// Where the window sums of a block are stored.
-inline int32_t* window_sums(const BoundDense& convolution, const PackedBlock& block) {
-  return int32_at(block.scratch, convolution.parts.window_sums);
+/// A part of the scratch of the task that works on a block.
+inline int32_t* int32_at(const BoundDense& convolution, const PackedBlock& block,
+                         size_t DenseScratch::*offset) {
+  return int32_at(block.scratch, convolution.parts.*offset);
 }
 
-/// I32 that summing windows of rows works with (DenseScratch::summing).
-int64_t window_sum_work(const jit::DensePlan& plan);
-
-/// Computes the window sums of some pixel tiles, as kernels read them. `zero_point`: that of all
-/// weights, where these have one.
-void sum_block(const BoundDense& convolution, const PackedBlock& block, const PixelTiles& tiles,
-               int32_t zero_point);
+/// Where the window sums of a block are stored.
+inline int32_t* window_sums(const BoundDense& convolution, const PackedBlock& block) {
+  return int32_at(convolution, block, &DenseScratch::window_sums);
+}
 
 /// An address from which i32 are counted that need not begin there.
 inline int32_t* counted_back(int32_t* from, int64_t count) {

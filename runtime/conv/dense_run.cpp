@@ -6,6 +6,7 @@
 #include "runtime/conv/dense_call.hpp"
 #include "runtime/conv/interleave.hpp"
 #include "runtime/conv/padded_slices.hpp"
+#include "runtime/conv/window_sums.hpp"
 
 namespace castor::detail {
 

@@ -39,7 +39,7 @@ class BlockPlanes : protected InputBlock {
         row_count_(place_.block.rows + planes_.row_phases.max_shift),
         width_(place_.block.columns + planes_.column_phases.max_shift),
         held_(jit::channels_of_k_group(plan_.engine)),
-        plane_step_(planes_.phases() * planes_.plane_size) {
+        plane_step_(planes_.stride_phases() * planes_.plane_size) {
     if (has_adjacent_rows()) join_rows(packed_pixels);
   }
 
@@ -89,7 +89,7 @@ class BlockPlanes : protected InputBlock {
     const auto begins_with_data = [](const ConvolutionAxis& axis) {
       return axis.stride == 1 && axis.pad_begin == 0;
     };
-    return planes_.layout == jit::PackedLayout::nchw4c && planes_.phases() == 1 &&
+    return planes_.layout == jit::PackedLayout::nchw4c && planes_.stride_phases() == 1 &&
            begins_with_data(rows_) && begins_with_data(columns_) && column_ == 0 &&
            width_ == columns_.input && planes_.pitch == columns_.input &&
            row_ + row_count_ <= rows_.input;

@@ -106,8 +106,8 @@ json source_json(const jit::DensePlan& plan) {
     made["hasAlignedRows"] = planes->has_aligned_rows;
     made["pitch"] = planes->pitch;
     made["planeSize"] = planes->plane_size;
-    made["planes"] = plan.slices * plan.k_groups * planes->phases();
-    made["phases"] = planes->phases();
+    made["planes"] = plan.slices * plan.k_groups * planes->stride_phases();
+    made["phases"] = planes->stride_phases();
     made["isPackedByKernel"] = planes->packed_by != jit::PackedBy::packer;
     return made;
   }

@@ -59,7 +59,7 @@ class Definition {
   std::string mistake_in(const uint32_t* planes) const {
     const int64_t rows = place_.block.rows + plan_.planes()->row_phases.max_shift;
     const int64_t columns = place_.block.columns + plan_.planes()->column_phases.max_shift;
-    for (int64_t plane = 0; plane < plan_.slices * plan_.k_groups * plan_.planes()->phases();
+    for (int64_t plane = 0; plane < plan_.slices * plan_.k_groups * plan_.planes()->stride_phases();
          ++plane) {
       for (int64_t row = 0; row < rows; ++row) {
         for (int64_t column = 0; column < columns; ++column) {
@@ -86,9 +86,9 @@ class Definition {
   Expected dword(int64_t plane, int64_t row, int64_t column) const {
     const auto column_phases = static_cast<int64_t>(plan_.planes()->column_phases.phases.size());
     const auto column_phase = static_cast<size_t>(plane % column_phases);
-    const auto row_phase = static_cast<size_t>(plane % plan_.planes()->phases() / column_phases);
-    const int64_t part = plane / plan_.planes()->phases() % plan_.k_groups;
-    const int64_t slice = plane / plan_.planes()->phases() / plan_.k_groups;
+    const auto row_phase = static_cast<size_t>(plane % plan_.planes()->stride_phases() / column_phases);
+    const int64_t part = plane / plan_.planes()->stride_phases() % plan_.k_groups;
+    const int64_t slice = plane / plan_.planes()->stride_phases() / plan_.k_groups;
     std::vector<int64_t> position = outer_positions(slice);
     position.push_back((place_.row + row) * plan_.rows.stride +
                        plan_.planes()->row_phases.phases[row_phase] - plan_.rows.pad_begin);
@@ -264,7 +264,7 @@ class PackedInput : public testing::Test {
   std::string mistake_of_block(const jit::DensePlan& plan, const KernelCode<jit::PackInput>* code,
                                const PlaneInput& input, const BlockPlace& place) {
     const auto bytes = static_cast<size_t>(4 * plan.slices * plan.k_groups *
-                                           plan.planes()->phases() * plan.planes()->plane_size);
+                                           plan.planes()->stride_phases() * plan.planes()->plane_size);
     if (bytes > max_plane_bytes) return "";
     std::byte* planes = planes_.at_end(bytes);
     const Definition definition(plan, input, place);

@@ -117,9 +117,10 @@ TEST(Plan, EpiloguesReadWhatTheirTilesShare) {
   };
   EXPECT_EQ(epilogue_of("  %m = reduce_max %t\n  %s = mul %m, %e\n"),
             "scratch m scratch m, scratch s, scratch y, z");
-  EXPECT_EQ(epilogue_of("  %s = div %e, %e\n"), "scratch s, scratch y, z");
-  EXPECT_EQ(epilogue_of("  %s = div %c, %e\n"), "scratch s, scratch y, z") << "by channel";
-  EXPECT_EQ(epilogue_of("  %s = mul %e, %e\n"), "scratch y, z") << "a product is cheap";
+  EXPECT_EQ(epilogue_of("  %d = div %c, %e\n  %s = div %d, %e\n"), "scratch s, scratch y, z")
+      << "by channel";
+  EXPECT_EQ(epilogue_of("  %d = mul %e, %e\n  %s = div %d, %e\n"), "scratch y, z")
+      << "as in qlinear_conv";
 }
 
 TEST(Plan, NestsReadABoundedNumberOfTensors) {
