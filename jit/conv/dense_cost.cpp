@@ -213,8 +213,8 @@ EventCounts window_sum_cost(const DensePlan& plan, const ConvolutionCosts& costs
   cost[k_loop] =
       tile * static_cast<double>(k_steps) * std::max(vectors / vectors_of_window_sums, 1.0);
   if (by_lane) {
-    constexpr double cycles_of_tap = 0.3;  // for a lane: rows and columns apart, four at a time
-    cost[k_loop] += cycles_of_tap * static_cast<double>(input.taps() * lanes);
+    constexpr double cycles_of_lane = 0.5;  // four at a time
+    cost[k_loop] += cycles_of_lane * static_cast<double>(input.added_lanes() * lanes);
   }
   return cost;
 }

@@ -74,6 +74,10 @@ struct PackedPlanes {
   /// Planes of one k group.
   int64_t stride_phases() const { return row_phases.count() * column_phases.count(); }
   int64_t taps() const { return row_phases.taps() * column_phases.taps(); }
+  /// Lanes that are added up for a window's sum: its rows for each column's stride phase, columns.
+  int64_t added_lanes() const {
+    return row_phases.taps() * column_phases.count() + column_phases.taps();
+  }
   /// Lanes from a receptive field's first one to its last.
   int64_t window_reach() const { return row_phases.max_shift * pitch + column_phases.max_shift; }
 };
@@ -202,8 +206,9 @@ bool can_apply(const DensePlan& plan, const TileEpilogue& epilogue);
 
 /// A tile of a plan as kernels have it, with an epilogue or without.
 DenseTile kernel_tile(DenseTile tile, bool has_epilogue);
-/// Whether window sums of packed input are found in two steps: all channels of each lane, then the
-/// lanes of each window. Else a kernel adds up windows as it does their products.
+/// Whether window sums of packed input are found in two steps, since its lanes are in several
+/// windows: all channels of each lane, then the lanes of each window. Else a kernel adds up windows
+/// as it does their products.
 bool sums_lanes_first(const DensePlan& plan);
 /// The tile that sums packed input, by weights of one.
 DenseTile window_sum_tile(const DensePlan& plan);

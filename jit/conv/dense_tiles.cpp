@@ -24,7 +24,8 @@ DenseTile kernel_tile(DenseTile tile, bool has_epilogue) {
 bool sums_lanes_first(const DensePlan& plan) {
   const auto* input = plan.planes();
   const bool has_channels = input != nullptr && input->layout == PackedLayout::nchw4c;
-  return has_channels && input->taps() > 1 && !plan.tile.loops_k_groups;
+  const bool shares_lanes = has_channels && input->taps() > input->stride_phases();
+  return shares_lanes && !plan.tile.loops_k_groups;
 }
 
 DenseTile window_sum_tile(const DensePlan& plan) {

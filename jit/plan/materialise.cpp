@@ -216,7 +216,8 @@ ValueId MaterialisedValues::largest_operand(const Operation& operation) const {
   return *std::ranges::max_element(operation.operands, {}, size);
 }
 
-/// Whether the operation belongs to the epilogue of a convolution.
+/// Whether an operand was computed from a convolution's sums, so that the operation is part of its
+/// epilogue.
 bool MaterialisedValues::computes_from_sums(const Operation& operation) const {
   return std::ranges::any_of(operation.operands,
                              [&](ValueId operand) { return reads_sums_alone(operand); });

@@ -32,8 +32,9 @@ class RunSummer {
     for (int64_t i = 0; i < whole_; ++i) sum = _mm_add_epi64(sum, sum_of(load(run, i)));
     return _mm_add_epi64(sum, sum_of(_mm_and_si128(load(run, whole_), kept_)));
   }
-  static int32_t total(__m128i sum) {
-    return _mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_unpackhi_epi64(sum, sum)));
+  static uint32_t total(__m128i sum) {
+    return static_cast<uint32_t>(
+        _mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_unpackhi_epi64(sum, sum))));
   }
 
  private:
@@ -123,7 +124,7 @@ class RowSummer {
     const int64_t step = plan_.source_column_step();
     const int64_t row_bytes = columns_ * input_.column_bytes;
     const int64_t runs = std::ssize(input_.planes) * plan_.rows.kernel;
-    const int32_t less = is_signed_ ? static_cast<int32_t>(128 * run_bytes() * runs) : 0;
+    const auto less = static_cast<uint32_t>(is_signed_ ? 128 * run_bytes() * runs : 0);
     for (int64_t i = 0; i < block_.columns; ++i) {
       if (i * step + summer.read_bytes() > row_bytes) {
         to[i] = sum_run_by_run(from + i * step);
@@ -132,13 +133,15 @@ class RowSummer {
       __m128i sum = _mm_setzero_si128();
       for_each_run(from + i * step,
                    [&](const std::byte* run) { sum = _mm_add_epi64(sum, summer.sum(run)); });
-      to[i] = RunSummer::total(sum) - less;
+      to[i] = static_cast<int32_t>(RunSummer::total(sum) - less);
     }
   }
   int32_t sum_run_by_run(const std::byte* from) const {
-    int32_t sum = 0;
-    for_each_run(from, [&](const std::byte* run) { sum += sum_of(run, run_bytes()); });
-    return sum;
+    uint32_t sum = 0;  // modulo 2^32
+    for_each_run(from, [&](const std::byte* run) {
+      sum += static_cast<uint32_t>(sum_of(run, run_bytes()));
+    });
+    return static_cast<int32_t>(sum);
   }
   /// The rows of a window.
   template <class Visit>
