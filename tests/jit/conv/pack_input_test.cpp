@@ -86,7 +86,8 @@ class Definition {
   Expected dword(int64_t plane, int64_t row, int64_t column) const {
     const auto column_phases = static_cast<int64_t>(plan_.planes()->column_phases.phases.size());
     const auto column_phase = static_cast<size_t>(plane % column_phases);
-    const auto row_phase = static_cast<size_t>(plane % plan_.planes()->stride_phases() / column_phases);
+    const auto row_phase =
+        static_cast<size_t>(plane % plan_.planes()->stride_phases() / column_phases);
     const int64_t part = plane / plan_.planes()->stride_phases() % plan_.k_groups;
     const int64_t slice = plane / plan_.planes()->stride_phases() / plan_.k_groups;
     std::vector<int64_t> position = outer_positions(slice);
@@ -263,8 +264,9 @@ class PackedInput : public testing::Test {
 
   std::string mistake_of_block(const jit::DensePlan& plan, const KernelCode<jit::PackInput>* code,
                                const PlaneInput& input, const BlockPlace& place) {
-    const auto bytes = static_cast<size_t>(4 * plan.slices * plan.k_groups *
-                                           plan.planes()->stride_phases() * plan.planes()->plane_size);
+    const auto bytes =
+        static_cast<size_t>(4 * plan.slices * plan.k_groups * plan.planes()->stride_phases() *
+                            plan.planes()->plane_size);
     if (bytes > max_plane_bytes) return "";
     std::byte* planes = planes_.at_end(bytes);
     const Definition definition(plan, input, place);

@@ -136,9 +136,9 @@ TEST(ReductionValues, OfNumbersWithoutASign) {
   const std::vector<std::vector<double>> lists = {
       {},           {-0.0},      {-1, -0.0, 2}, {2, 0.5, 8},  {inf, -inf},
       {-inf, -0.0}, {0.0, -0.0}, {1, nan},      {-nan, 1, 2}, {3, -nan}};
-  for (const char* maker : {"relu %x", "abs %x", "clamp %x {lo = 0, hi = 4}",
-                            "clamp %x {lo = 1.0, hi = 6.0}", "clamp %x {lo = -0.0}",
-                            "clamp %x {hi = 2.0}", "clamp %x {lo = 1.0, hi = -1.0}"}) {
+  for (const char* maker :
+       {"relu %x", "abs %x", "clamp %x {lo = 0, hi = 4}", "clamp %x {lo = 1.0, hi = 6.0}",
+        "clamp %x {lo = -0.0}", "clamp %x {hi = 2.0}", "clamp %x {lo = 1.0, hi = -1.0}"}) {
     for (const ElementType type : {ElementType::f32, ElementType::f64, ElementType::f16,
                                    ElementType::bf16, ElementType::f8e5m2}) {
       for (const std::vector<double>& list : lists) {
