@@ -72,4 +72,11 @@ const AttributeValue* find(const Attributes& attributes, std::string_view name) 
   return nullptr;
 }
 
+std::optional<double> find_number(const Attributes& attributes, std::string_view name) {
+  const AttributeValue* attribute = find(attributes, name);
+  if (attribute == nullptr) return std::nullopt;
+  const auto* integer = std::get_if<int64_t>(&attribute->value);
+  return integer ? static_cast<double>(*integer) : std::get<double>(attribute->value);
+}
+
 }  // namespace castor

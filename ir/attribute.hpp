@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -47,5 +48,7 @@ using Attributes = std::vector<Attribute>;
 
 /// The attribute of that name, or null.
 CASTOR_API const AttributeValue* find(const Attributes& attributes, std::string_view name);
+/// The attribute of that name, which is a number, to the nearest f64; or nothing.
+CASTOR_API std::optional<double> find_number(const Attributes& attributes, std::string_view name);
 
 }  // namespace castor

@@ -54,15 +54,9 @@ struct Bounds {
   double hi;
 };
 
-double bound_of(const Operation& clamp, std::string_view name, double otherwise) {
-  const AttributeValue* attribute = castor::find(clamp.attributes, name);
-  if (attribute == nullptr) return otherwise;
-  const auto* integer = std::get_if<int64_t>(&attribute->value);
-  return integer ? static_cast<double>(*integer) : std::get<double>(attribute->value);
-}
-
 Bounds bounds_of(const Operation& clamp) {
-  return {bound_of(clamp, "lo", -HUGE_VAL), bound_of(clamp, "hi", HUGE_VAL)};
+  return {find_number(clamp.attributes, "lo").value_or(-HUGE_VAL),
+          find_number(clamp.attributes, "hi").value_or(HUGE_VAL)};
 }
 
 Bounds bounds_of(ElementType type) {

@@ -89,12 +89,9 @@ double bound_of_matmul(const Function& function, const Operation& operation) {
 
 /// The magnitude of an attribute that is a number, or what it is where it is absent.
 double bound_of_attribute(const Operation& operation, std::string_view name, double absent) {
-  const AttributeValue* attribute = find(operation.attributes, name);
-  if (attribute == nullptr) return absent;
-  const auto* integer = std::get_if<int64_t>(&attribute->value);
-  const double number =
-      integer ? static_cast<double>(*integer) : std::get<double>(attribute->value);
-  return std::isnan(number) ? unknown : std::abs(number);
+  const std::optional<double> number = find_number(operation.attributes, name);
+  if (!number) return absent;
+  return std::isnan(*number) ? unknown : std::abs(*number);
 }
 
 /// A bound of what was computed as `number`, perhaps rounded down: f64 has all integers up to 2^53.

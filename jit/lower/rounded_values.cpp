@@ -15,12 +15,9 @@ constexpr double max_bound = 0x1p20;
 
 /// A bound of `clamp` that is a small integer.
 std::optional<int32_t> small_bound(const Operation& clamp, std::string_view name) {
-  const AttributeValue* attribute = find(clamp.attributes, name);
-  if (attribute == nullptr) return std::nullopt;
-  const auto* integer = std::get_if<int64_t>(&attribute->value);
-  const double bound = integer ? static_cast<double>(*integer) : std::get<double>(attribute->value);
-  const bool is_small = std::abs(bound) <= max_bound && std::floor(bound) == bound;
-  return is_small ? std::optional(static_cast<int32_t>(bound)) : std::nullopt;
+  const std::optional<double> bound = find_number(clamp.attributes, name);
+  const bool is_small = bound && std::abs(*bound) <= max_bound && std::floor(*bound) == *bound;
+  return is_small ? std::optional(static_cast<int32_t>(*bound)) : std::nullopt;
 }
 
 /// Whether a NaN that an operation of the type computes is one in the type as well.

@@ -16,7 +16,7 @@ struct OperandOrigin {
   size_t index = 0;                     ///< the view's index among inputs or outputs
   const std::byte* constant = nullptr;  ///< data owned by the function, or by the step
   size_t offset = 0;                    ///< in the call's scratch, in bytes
-  /// From there to the operand's first element, in bytes; of types of whole bytes alone.
+  /// Bytes from there to the operand's first element; 0 where elements are narrower than a byte.
   int64_t displacement = 0;
 };
 

@@ -2,8 +2,6 @@
 #include "runtime/conv/dense_call.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 #include "ir/support/integer_math.hpp"
 

@@ -72,7 +72,7 @@ const char* name_of_signal(int signal) {
     case SIGILL: return "SIGILL";
     case SIGFPE: return "SIGFPE";
     case SIGTRAP: return "SIGTRAP";
-    case SIGABRT: return "SIGABRT (stderr says why: memory around scratch was written)";
+    case SIGABRT: return "SIGABRT (stderr says why)";
     default: return "a signal";
   }
 }

@@ -52,8 +52,8 @@ void check_function(const FunctionPtr& function, uint64_t seed, std::string_view
   const Runtime& runtime = random.pick(runtimes());
   const Result<Kernel> kernel = runtime.compile(function);
   if (!kernel) return expect_refusal(kernel.error(), text);
-  const bool may_be_interpreted = !reason_interpreted(*canonicalize(function)).empty();
-  expect(kernel->engine() == Engine::jit || may_be_interpreted, kernel->engine_reason(), text);
+  expect(kernel->engine() == Engine::jit || !reason_interpreted(*canonicalize(function)).empty(),
+         kernel->engine_reason(), text);
   const std::optional<std::vector<Dims>> shapes = small_shapes(*function, random);
   if (!shapes) return;
   const Result<BoundKernel> bound = kernel->bind(*shapes);

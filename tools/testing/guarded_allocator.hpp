@@ -29,15 +29,13 @@ class GuardedAllocator {
  private:
   static constexpr std::byte filler{0xc7};
 
-  static size_t aligned(size_t bytes) {
-    return (bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
-  }
   static void* allocate(void* context, size_t bytes, size_t /*alignment*/) {
     auto& self = *static_cast<GuardedAllocator*>(context);
     auto pages = std::make_unique<GuardedPages>(bytes);
     pages->fill(filler);
-    const bool at_end = aligned(bytes) / scratch_alignment % 2 == 0;
-    std::byte* const block = at_end ? pages->at_end(aligned(bytes)) : pages->at_begin();
+    const size_t lines = (bytes + scratch_alignment - 1) / scratch_alignment;
+    std::byte* const block =
+        lines % 2 == 0 ? pages->at_end(lines * scratch_alignment) : pages->at_begin();
     const std::lock_guard lock(self.mutex_);
     self.blocks_.emplace(block, std::move(pages));
     return block;
