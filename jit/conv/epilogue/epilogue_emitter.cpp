@@ -78,6 +78,17 @@ Reg64 EpilogueAddresses::pointer(size_t operand) const {
   return pointers[operand < epilogue_.source ? operand : operand - 1];
 }
 
+/// From the last register on, for those operands that move, in order.
+std::optional<Reg64> EpilogueAddresses::step_register(size_t operand) const {
+  if (!in_registers() || !moves(operand)) return std::nullopt;
+  size_t left = pointers.size() - (epilogue_.in_memory() - 1);
+  for (size_t k = 0; k < operand && left > 0; ++k) {
+    if (k != epilogue_.source && moves(k)) --left;
+  }
+  if (left == 0) return std::nullopt;
+  return pointers[epilogue_.in_memory() - 1 + (left - 1)];
+}
+
 Address EpilogueAddresses::slot(size_t operand, size_t field) {
   const size_t at = operands_at + operand * sizeof(EpilogueOperand) + field;
   return code_.qword[gpr::stack + (use_.frame + static_cast<int>(at))];
@@ -87,15 +98,18 @@ void EpilogueAddresses::emit_point(const Reg64& element) {
   const Section operands = code_.section(CodeSection::epilogue_operands);
   for_each_operand([&](size_t k) {
     code_.mov(pointer(k), data(k));
-    if (epilogue_.operands[k].repeats) return;
-    code_.lea(pointer(k), code_.ptr[pointer(k) + element * bytes_of(k)]);
+    if (!epilogue_.operands[k].repeats) {
+      code_.lea(pointer(k), code_.ptr[pointer(k) + element * bytes_of(k)]);
+    }
+    if (const std::optional<Reg64> step = step_register(k)) code_.mov(*step, row_step(k));
   });
 }
 
 void EpilogueAddresses::emit_skip_rows(const Reg64& rows) {
   const Section operands = code_.section(CodeSection::epilogue_operands);
   for_each_operand([&](size_t k) {
-    code_.mov(gpr::scratch, row_step(k));
+    if (!moves(k)) return;
+    with_row_step(k, [&](const auto& step) { code_.mov(gpr::scratch, step); });
     code_.imul(gpr::scratch, rows);
     code_.add(pointer(k), gpr::scratch);
   });
@@ -104,7 +118,10 @@ void EpilogueAddresses::emit_skip_rows(const Reg64& rows) {
 void EpilogueAddresses::emit_next_row() {
   const Section operands = code_.section(CodeSection::epilogue_operands);
   for_each_operand([&](size_t k) {
-    if (in_registers()) return code_.add(pointer(k), row_step(k));
+    if (!moves(k)) return;
+    if (in_registers()) {
+      return with_row_step(k, [&](const auto& step) { code_.add(pointer(k), step); });
+    }
     code_.mov(gpr::scratch, row_step(k));
     code_.add(data(k), gpr::scratch);
   });
@@ -120,8 +137,9 @@ void EpilogueAddresses::emit_prefetch_of_rows(int rows, int elements, const Addr
     code_.mov(scratch, pixel);
     code_.mov(gpr::scratch, data(k));
     code_.lea(gpr::scratch, code_.ptr[gpr::scratch + scratch * bytes_of(k)]);
+    code_.mov(scratch, row_step(k));
     for (int row = 0; row < rows; ++row) {
-      if (row > 0) code_.add(gpr::scratch, row_step(k));
+      if (row > 0) code_.add(gpr::scratch, scratch);
       for (int at = 0; at < elements * bytes_of(k); at += line_bytes) {
         code_.prefetcht0(code_.ptr[gpr::scratch + at]);
       }
@@ -188,8 +206,10 @@ std::vector<LoopLevel> EpilogueEmitter::levels() const {
       use_.order == EpilogueOrder::pixels ? &TileOperand::same_in_rows : &TileOperand::repeats;
   std::vector<LoopLevel> sources;
   for (size_t k = 0; k < epilogue_.inputs(); ++k) {
-    const bool is_of_row = k != epilogue_.source && epilogue_.operands[k].*is_same;
-    sources.push_back(is_of_row ? LoopLevel::row : LoopLevel::chunk);
+    const TileOperand& operand = epilogue_.operands[k];
+    const bool is_of_row = k != epilogue_.source && operand.*is_same;
+    const bool is_of_all = is_of_row && use_.order == EpilogueOrder::rows && operand.same_in_rows;
+    sources.push_back(is_of_all ? LoopLevel::nest : is_of_row ? LoopLevel::row : LoopLevel::chunk);
   }
   return loop_levels(epilogue_.program, sources);
 }
@@ -225,8 +245,11 @@ void EpilogueEmitter::Sums::emit_load(LaneEmitter& emitter, const LaneInst&, con
 }
 
 void EpilogueEmitter::Repeated::emit_load(LaneEmitter& emitter, const LaneInst&, const Xmm& to) {
-  const Reg64 address = locator.emit_chunk_address(operand, 0).base;
-  emitter.code().vpbroadcastd(to, emitter.code().ptr[address]);
+  Assembler& code = emitter.code();
+  const bool is_of_all = epilogue.use_.order == EpilogueOrder::rows && !epilogue.moves(operand);
+  if (is_of_all) code.mov(gpr::scratch, epilogue.data(operand));
+  const Reg64 address = is_of_all ? gpr::scratch : epilogue.emit_chunk_address(operand, 0).base;
+  code.vpbroadcastd(to, code.ptr[address]);
 }
 
 // ---- packed results
@@ -292,8 +315,8 @@ void EpilogueEmitter::emit_put_rows(size_t operand, const Zmm& pack, int chunks,
   }
   while (chunks > 0) {
     if (stored_of_row == 0) {
-      in_registers() ? code_.sub(gpr::scratch, row_step(operand))
-                     : code_.sub(gpr::scratch, use_.position);
+      const auto emit_back = [&](const auto& step) { code_.sub(gpr::scratch, step); };
+      in_registers() ? with_row_step(operand, emit_back) : emit_back(use_.position);
       stored_of_row = use_.row_vectors;
     }
     const int count = std::min(stored_of_row, chunks);

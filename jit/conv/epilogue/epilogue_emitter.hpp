@@ -60,7 +60,9 @@ class EpilogueAddresses : public OperandLocator {
   EpilogueAddresses(Assembler& code, TileEpilogue epilogue, const EpilogueUse& use)
       : code_(code), epilogue_(std::move(epilogue)), use_(use) {}
 
-  /// Addresses in registers: goes to an element of row 0, or on by a number of rows.
+  /// Addresses in registers: goes to an element of row 0, or on by a number of rows. What rows step
+  /// by is in registers too, as far as there are any: loads from the frame would wait for stores of
+  /// results, one of which often has the same low twelve bits of its address.
   void emit_point(const Xbyak::Reg64& element);
   void emit_skip_rows(const Xbyak::Reg64& rows);
   /// Goes on to the next row; not for pixels.
@@ -87,6 +89,15 @@ class EpilogueAddresses : public OperandLocator {
   int bytes_of(size_t operand) const { return bits_of(epilogue_.element(operand)) / 8; }
   bool in_registers() const { return use_.order <= EpilogueOrder::rows; }
   Xbyak::Reg64 pointer(size_t operand) const;
+  bool moves(size_t operand) const { return !epilogue_.operands[operand].same_in_rows; }
+  /// The register that an operand's step is in; nothing where none is left.
+  std::optional<Xbyak::Reg64> step_register(size_t operand) const;
+  /// Calls `emit(step)` with where an operand's step is.
+  template <class Emit>
+  void with_row_step(size_t operand, const Emit& emit) {
+    const std::optional<Xbyak::Reg64> step = step_register(operand);
+    step ? emit(*step) : emit(row_step(operand));
+  }
   /// Of an operand's EpilogueOperand in the frame.
   Xbyak::Address data(size_t operand) { return slot(operand, offsetof(EpilogueOperand, data)); }
   Xbyak::Address row_step(size_t operand) {
@@ -141,12 +152,12 @@ class EpilogueEmitter final : public EpilogueAddresses {
     std::optional<Xbyak::Address> address;
     Xbyak::Xmm vector;
   };
-  /// One element for all lanes.
+  /// One element for all lanes; where it is the same in all rows, from the frame's address.
   struct Repeated final : Source {
-    Repeated(size_t of, OperandLocator& by) : operand(of), locator(by) {}
+    Repeated(size_t of, EpilogueEmitter& by) : operand(of), epilogue(by) {}
     void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
     const size_t operand;
-    OperandLocator& locator;
+    EpilogueEmitter& epilogue;
   };
   /// A result of 8 bits: four vectors are packed into one.
   struct Packed final : Sink {
