@@ -3,7 +3,7 @@
 // with scales.
 #pragma once
 
-#include "jit/lower/lower_nest.hpp"
+#include "jit/lower/function_facts.hpp"
 
 namespace castor::jit {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "jit/lower/lower_nest.hpp"
+#include "jit/lower/function_facts.hpp"
 
 namespace castor::jit {
 

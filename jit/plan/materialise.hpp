@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "jit/lower/lower_nest.hpp"
+#include "jit/lower/function_facts.hpp"
 #include "jit/plan/shape_ids.hpp"
 
 namespace castor::jit {
