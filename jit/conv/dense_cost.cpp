@@ -212,10 +212,7 @@ EventCounts window_sum_cost(const DensePlan& plan, const ConvolutionCosts& costs
       by_lane ? plan.slices * plan.k_groups * input.stride_phases() : plan.weight_k_groups();
   cost[k_loop] =
       tile * static_cast<double>(k_steps) * std::max(vectors / vectors_of_window_sums, 1.0);
-  if (by_lane) {
-    constexpr double cycles_of_lane = 0.5;  // 0.5 to 0.7 in ResNet-50's 3x3 layers on Zen 5
-    cost[k_loop] += cycles_of_lane * static_cast<double>(input.added_lanes() * lanes);
-  }
+  if (by_lane) cost[summed_lane] = static_cast<double>(input.added_lanes() * lanes);
   return cost;
 }
 
@@ -227,9 +224,9 @@ bool uses_weights_once(const DensePlan& plan) {
 }
 
 bool has_near_weights(const DensePlan& plan, const Target& target) {
-  constexpr int64_t eighths = 5;
   const int64_t vectors = ceil_div(plan.geometry.group_out_channels(), plan.lanes);
-  return plan.weight_bytes(vectors) <= target.caches.l2 * eighths / 8;
+  const int64_t bytes = target.caches.l2 * target.tuning().block.near_weights_l2_eighths / 8;
+  return plan.weight_bytes(vectors) <= bytes;
 }
 
 bool streams_weights(const DensePlan& plan, const DenseTile& tile, const Target& target) {

@@ -263,7 +263,7 @@ class RowPlanner : RowLayout {
   /// for a block, take little of its time.
   int64_t max_tile_pixels() const {
     constexpr int64_t pair = 2 * DenseTile::tile_rows;
-    constexpr int64_t few = 8 * pair;
+    const int64_t few = costs_on(target_).tiles.min_block_pixels;
     return std::clamp(max_pixels() / pair * pair, few, max_block_pixels);
   }
 

@@ -18,7 +18,7 @@ bool keeps_weights_in_l1(const DensePlan& plan, const DenseTile& tile, const Tar
   const int64_t positions = plan.slices * plan.rows.kernel * plan.columns.kernel;
   if (positions > 1) return !streams_weights(plan, tile, target);
   if (plan.rows.stride > 1 || plan.columns.stride > 1) return false;
-  constexpr int64_t many_pixels = 16 * DenseTile::tile_rows;
+  const int64_t many_pixels = costs_on(target).tiles.many_pixels;
   const int64_t bytes = plan.weight_bytes(tile.vectors_of(plan.lanes));
   DenseTile all = tile;
   all.channels_inside = true;
@@ -30,7 +30,7 @@ bool keeps_weights_in_l1(const DensePlan& plan, const DenseTile& tile, const Tar
 /// each go to another page, as those of channels of large images do.
 bool takes_channels_inside(const DensePlan& plan, const DenseTile& tile, const Target& target) {
   if (tile.channels >= plan.geometry.group_out_channels()) return false;
-  constexpr size_t few_k_steps = 2;
+  const size_t few_k_steps = costs_on(target).tiles.few_k_steps;
   const bool spreads_stores =
       tile.store == StorePolicy::transposed && plan.k_steps.size() <= few_k_steps;
   return has_near_weights(plan, target) && !keeps_weights_in_l1(plan, tile, target) &&

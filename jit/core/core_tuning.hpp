@@ -36,6 +36,7 @@ struct BlockTuning {
   int64_t channel_tile_l2_eighths = 4;  ///< NHWC outputs that several channel tiles write in turn
   int64_t phase_l2_eighths = 6;         ///< planes of all stride phases, before these cost more
   int64_t packed_l1_eighths = 5;        ///< packed input of few channels, between channel tiles
+  int64_t near_weights_l2_eighths = 5;  ///< all weights, where tile registers go through them often
   int64_t im2col_l1_eighths = 16;       ///< im2col rows, next to the outputs that pass through L1
   /// Output pixels of a block that stays in L1, so that each channel tile has enough to do.
   int64_t min_l1_pixels = 1024;
@@ -64,6 +65,10 @@ struct DenseTuning {
   /// Transposed tiles are shuffled in registers, where a core shuffles beside two products a cycle;
   /// else parts of their rows are loaded from memory.
   bool transposes_registers = false;
+  /// Window sums of few channels: what a vector of a window's row costs, where an element that is
+  /// added by itself costs 1. Between the stems of ResNet-50, which take as long either way, and of
+  /// MobileNet, which gain half (channels last, Zen 5).
+  double summed_run_vector = 0.7;
 };
 
 /// Depthwise NCHW kernels, whose rows are straight-line code. Measure:
@@ -90,6 +95,8 @@ struct GroupedNhwcTuning {
   size_t max_ranges = 16;                   ///< row ranges of a kernel
   /// A place makes fewer outputs if it costs less than this part: short row ranges need many.
   double max_fewer_outputs_cost = 0.95;
+  /// Products of few accumulators: this part of the latency (ConvolutionCosts) shows.
+  double shown_latency = 0.8;
 };
 
 /// How convolutions are divided into tasks and calls of kernels. Measure:
@@ -131,6 +138,12 @@ struct TileCosts {
   double hidden_share = 0.9;  ///< of the products' cycles, beside which results cost nothing
   /// K steps from which on products without floats of vectors beside them are slow.
   double min_idle_k_steps = 12;
+  /// Pixels of a block at least, beside which reading all weights once takes little.
+  int64_t min_block_pixels = 256;
+  /// Adjacent pixels from which on the weights of one tile of channels stay in L1 for all of them.
+  int64_t many_pixels = 256;
+  /// K steps up to which transposed stores are not spread over the pages of many channels.
+  size_t few_k_steps = 2;
   double calls = 3;  ///< a block's calls of kernels, which configure tiles, in others' calls
 };
 

@@ -46,6 +46,7 @@ enum class CostEvent : uint8_t {
   listed_weight,
   summed_pixel,
   summed_byte,
+  summed_lane,
   sliding_call,
   slide_load,
   slide_shuffle,
@@ -61,7 +62,7 @@ enum class CostEvent : uint8_t {
   gathered_weight,
   piecewise_output,
 };
-inline constexpr int cost_event_count = 48;
+inline constexpr int cost_event_count = 49;
 
 /// One row of the table of events.
 struct CostEventInfo {
@@ -107,6 +108,7 @@ inline constexpr std::array<CostEventInfo, cost_event_count> cost_event_table = 
     {CostEvent::listed_weight, "listed_weight", "the same by loops"},
     {CostEvent::summed_pixel, "summed_pixel", "pixel of window sums that loops add up"},
     {CostEvent::summed_byte, "summed_byte", "byte of its channels"},
+    {CostEvent::summed_lane, "summed_lane", "sum of a packed lane, added to that of a window"},
     {CostEvent::sliding_call, "sliding_call", "call of a sliding plan: its tasks are set up"},
     {CostEvent::slide_load, "slide_load", "depthwise NCHW: source of a row"},
     {CostEvent::slide_shuffle, "slide_shuffle", "its pixels brought to their taps"},

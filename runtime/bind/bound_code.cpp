@@ -27,7 +27,7 @@ void visit_code(const KernelCodePtr<Form> (&codes)[2][2][2], const Visit& visit)
 
 template <class Visit>
 void visit_code(const BoundDense& bound, const Visit& visit) {
-  visit_code(bound.sums_code, visit);
+  visit_code(bound.sums.code, visit);
   visit_code(bound.input_code, visit);
   visit_code(bound.weight_packers.whole.code, visit);
   visit_code(bound.weight_packers.last.code, visit);

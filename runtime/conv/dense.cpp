@@ -78,7 +78,7 @@ class DenseBinder {
   Status find_window_sums() {
     if (!sums_windows() || plan_.planes() == nullptr || plan_.tile.loops_k_groups) return {};
     set_sums_k_steps(bound_);
-    return get(window_sum_tile(plan_), nullptr, bound_.sums_code);
+    return get(window_sum_tile(plan_), nullptr, bound_.sums.code);
   }
 
   /// The tables of all sizes of blocks that there are.
@@ -100,7 +100,7 @@ class DenseBinder {
   Status add_block(const jit::CacheBlock& block) {
     BlockTables tables = {
         .block = block, .pixel_tiles = 0, .tiles = {}, .window_sums = {}, .configuration = {}};
-    if (bound_.sums_code) tables.window_sums = window_sum_stores(plan_, block);
+    if (bound_.sums.code) tables.window_sums = window_sum_stores(plan_, block);
     for (jit::TileRun& run : tile_runs(plan_, block, !by_.has_residual)) {
       tables.pixel_tiles += run.count;
       tables.tiles.push_back({std::move(run), nullptr, nullptr});
@@ -193,7 +193,7 @@ class DenseBinder {
     parts.window_sums = take(sums_windows() ? window_sum_count() : 0);
     parts.summing = take(window_sum_work(bound_));
     const bool scales_ones = bound_.window_sums == jit::WindowSums::products;
-    parts.sums_weights = take(scales_ones ? std::ssize(bound_.sums_weights) : 0);
+    parts.sums_weights = take(scales_ones ? std::ssize(bound_.sums.weights) : 0);
     const int64_t weights =
         bound_.packs_by_tile ? tile_k_groups(plan_) : static_cast<int64_t>(packed_k_groups(plan_));
     parts.weights = take(bound_.packed.empty() ? weights + channels : 0);

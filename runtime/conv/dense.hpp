@@ -81,16 +81,21 @@ struct DenseScratch {
   size_t zero_points = 0;   ///< of weights, likewise
   size_t window_sums = 0;   ///< by lane of a block, or by pixel
   size_t summing = 0;       ///< for the work of summing windows
-  size_t sums_weights = 0;  ///< a zero point for each of BoundDense::sums_weights
+  size_t sums_weights = 0;  ///< a zero point for each of PackedSums::weights
   size_t weights = 0;       ///< packed in the call; then their sums
   size_t untransposed = 0;  ///< outputs channel by channel, before they are transposed
 };
 
-/// Where sums of lanes are that make the sum of a window, counted from that of its first lane:
-/// those of its rows, then columns of what these give.
-struct SumsTaps {
-  std::vector<int64_t> rows;
-  std::vector<int64_t> columns;
+/// How window sums of packed input are computed: by a kernel of one output channel, of whole
+/// windows or, where these overlap, of lanes, whose sums are then added.
+struct PackedSums {
+  KernelCodePtr<jit::DenseTile> code;  ///< null: there are none
+  std::vector<int32_t> weights;        ///< 1 for each channel that there is, by k step
+  std::vector<int32_t> k_steps;        ///< the kernel's, where it sums lanes
+  /// Where sums of lanes are that make the sum of a window, counted from that of its first lane:
+  /// those of its rows, then columns of what these give.
+  std::vector<int64_t> row_taps;
+  std::vector<int64_t> column_taps;
 };
 
 /// A convolution with a dense plan.
@@ -103,10 +108,7 @@ struct BoundDense {
   bool applies_epilogue = false;  ///< kernels do
   /// How kernels subtract window sums, where weights have zero points.
   jit::WindowSums window_sums = jit::WindowSums::none;
-  KernelCodePtr<jit::DenseTile> sums_code;  ///< of window sums of packed input; else null
-  std::vector<int32_t> sums_weights;        ///< 1 for each channel that there is, by k step
-  std::vector<int32_t> sums_k_steps;        ///< sums_code's, where it sums lanes
-  SumsTaps sums_taps;                       ///< how windows are then summed
+  PackedSums sums;
   /// The code of a channel tile that takes its pixels from the input; it is the only one, or packs
   /// them and is not the last. Else null.
   KernelCodePtr<jit::DenseTile> input_code;

@@ -56,10 +56,12 @@ class RunSummer {
 /// each row of a window at once.
 class RowSummer {
  public:
-  RowSummer(const jit::DensePlan& plan, const jit::CacheBlock& block, int32_t* work)
+  RowSummer(const jit::DensePlan& plan, const jit::CacheBlock& block,
+            const jit::DenseTuning& tuning, int32_t* work)
       : plan_(plan),
         input_(plan.input_rows()),
         block_(block),
+        tuning_(tuning),
         is_signed_(plan.tile.x_is_signed || plan.engine == jit::ProductEngine::i8_u8_dot),
         sign_flip_(plan.tile.has_sign_flip ? std::byte{0x80} : std::byte{0}),
         rows_(jit::input_extent(block.rows, plan.rows)),
@@ -106,16 +108,13 @@ class RowSummer {
   /// one.
   bool sums_runs() const {
     constexpr int64_t vector_bytes = 16;
-    // Where that of an element is 1: between the stems of ResNet-50, which take as long either way,
-    // and of MobileNet, which gain half (channels last, Zen 5).
-    constexpr double cost_of_vector = 0.7;
     const int64_t elements = input_.channels;
     const bool has_runs = input_.column_bytes == elements &&
                           (plan_.columns.kernel == 1 || plan_.columns.dilation == 1);
     const int64_t vectors = run_bytes() / vector_bytes + 1;
     const int64_t vectors_read = block_.pixels() * plan_.rows.kernel * vectors;
     return has_runs && elements <= max_single &&
-           cost_of_vector * static_cast<double>(vectors_read) <
+           tuning_.summed_run_vector * static_cast<double>(vectors_read) <
                static_cast<double>(rows_ * columns_ * elements);
   }
   int64_t run_bytes() const { return plan_.columns.kernel * input_.channels; }
@@ -181,6 +180,7 @@ class RowSummer {
   const jit::DensePlan& plan_;
   const jit::InputRows& input_;
   const jit::CacheBlock& block_;
+  const jit::DenseTuning& tuning_;
   const bool is_signed_;       ///< the elements, as kernels take them
   const std::byte sign_flip_;  ///< what the kernel xors to the elements of the source
   const int64_t rows_;
@@ -197,8 +197,9 @@ int64_t row_window_sum_work(const jit::DensePlan& plan) {
 }
 
 void set_row_window_sums(const jit::DensePlan& plan, const jit::CacheBlock& block,
-                         const std::byte* source, int32_t* work, int32_t* to) {
-  RowSummer(plan, block, work).sum(source, to);
+                         const jit::DenseTuning& tuning, const std::byte* source, int32_t* work,
+                         int32_t* to) {
+  RowSummer(plan, block, tuning, work).sum(source, to);
 }
 
 }  // namespace castor::detail

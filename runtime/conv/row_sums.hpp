@@ -15,6 +15,7 @@ int64_t row_window_sum_work(const jit::DensePlan& plan);
 /// Stores the window sum of each of the block's pixels, row by row. `source` is where the first
 /// pixel's window begins.
 void set_row_window_sums(const jit::DensePlan& plan, const jit::CacheBlock& block,
-                         const std::byte* source, int32_t* work, int32_t* to);
+                         const jit::DenseTuning& tuning, const std::byte* source, int32_t* work,
+                         int32_t* to);
 
 }  // namespace castor::detail

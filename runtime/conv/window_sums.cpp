@@ -56,13 +56,13 @@ class BlockSummer {
   /// The sums of the windows of some pixel tiles, as kernels read them.
   void sum(const PixelTiles& tiles) const {
     const PixelRange sums = sums_lanes_first(plan_)     ? sum_lanes(tiles)
-                            : convolution_.sums_code    ? sum_line(tiles)
+                            : convolution_.sums.code    ? sum_line(tiles)
                             : plan_.planes() != nullptr ? sum_k_groups(tiles)
                                                         : sum_rows();
     const std::span summed(sums_ + sums.begin, sums_ + sums.end);
     if (convolution_.window_sums == jit::WindowSums::words) {
       std::ranges::transform(summed, summed.begin(), jit::words_of_sum);
-    } else if (convolution_.window_sums == jit::WindowSums::products && !convolution_.sums_code) {
+    } else if (convolution_.window_sums == jit::WindowSums::products && !convolution_.sums.code) {
       std::ranges::transform(summed, summed.begin(), [&](int32_t sum) {
         return static_cast<int32_t>(static_cast<uint32_t>(sum) * zero_point_);
       });
@@ -84,7 +84,8 @@ class BlockSummer {
     auto* work = int32_at(convolution_, block_, &DenseScratch::summing);
     const std::byte* source =
         block_.source + source_bytes_before(plan_, block_.place, block_.inner);
-    set_row_window_sums(plan_, block_.inner.block, source, work, sums_ + pixels.begin);
+    set_row_window_sums(plan_, block_.inner.block, convolution_.target.tuning().dense, source, work,
+                        sums_ + pixels.begin);
     return pixels;
   }
 
@@ -173,12 +174,12 @@ class BlockSummer {
     const int64_t count = first_lanes.end + columns.max_shift - first_lanes.begin;
     for (int64_t column = 0; column < columns.count(); ++column) {
       int32_t* at = work + column * lanes + first_lanes.begin;
-      sum_taps(convolution_.sums_taps.rows, at, count, at);
+      sum_taps(convolution_.sums.row_taps, at, count, at);
     }
   }
   /// Adds up columns, whose rows are added up.
   void add_columns(const PixelRange& first_lanes, const int32_t* work, int32_t* to) const {
-    sum_taps(convolution_.sums_taps.columns, work + first_lanes.begin,
+    sum_taps(convolution_.sums.column_taps, work + first_lanes.begin,
              first_lanes.end - first_lanes.begin, to);
   }
 
@@ -187,18 +188,18 @@ class BlockSummer {
     const int64_t of_tile = plan_.lanes * jit::window_sum_tile(plan_).vectors;
     jit::DenseArguments arguments = k_steps_of(plan_, block_);
     arguments.source += before;
-    arguments.k_steps = convolution_.sums_k_steps.data();
-    arguments.k_step_count = std::ssize(convolution_.sums_k_steps);
+    arguments.k_steps = convolution_.sums.k_steps.data();
+    arguments.k_step_count = std::ssize(convolution_.sums.k_steps);
     run_sums_code(lanes.begin / of_tile, ceil_div(lanes.end, of_tile), to, arguments);
   }
 
   /// Ones, or, where sums are products, zero points.
   const int32_t* weights_of_sums() const {
     if (convolution_.window_sums != jit::WindowSums::products) {
-      return convolution_.sums_weights.data();
+      return convolution_.sums.weights.data();
     }
     int32_t* scaled = int32_at(convolution_, block_, &DenseScratch::sums_weights);
-    std::ranges::transform(convolution_.sums_weights, scaled, [&](int32_t one) {
+    std::ranges::transform(convolution_.sums.weights, scaled, [&](int32_t one) {
       return static_cast<int32_t>(static_cast<uint32_t>(one) * (zero_point_ & 0xff));
     });
     return scaled;
@@ -214,7 +215,7 @@ class BlockSummer {
     arguments.start = &zero;
     arguments.stores = block_.tables.window_sums.data() + first * vectors;
     arguments.output = to;
-    convolution_.sums_code->call(&arguments);
+    convolution_.sums.code->call(&arguments);
   }
 
   /// Sums of all lanes of a line; of channel-vectorised plans, of adjacent pixels.
@@ -246,32 +247,32 @@ int32_t ones(int64_t count) { return static_cast<int32_t>(0x01010101u >> (8 * (4
 void set_sums_k_steps(BoundDense& bound) {
   const jit::DensePlan& plan = bound.plan;
   for (const jit::KStepWeights& k_step : plan.k_step_weights) {
-    bound.sums_weights.push_back(
+    bound.sums.weights.push_back(
         ones(std::ranges::count_if(k_step, [](int32_t at) { return at >= 0; })));
   }
-  if (!bound.sums_weights.empty()) return;
+  if (!bound.sums.weights.empty()) return;
   const bool by_lane = sums_lanes_first(plan);
   const int64_t k_steps_of_group = by_lane ? 1 : plan.rows.kernel * plan.columns.kernel;
   for (int64_t k_group = 0; k_group < plan.slices * plan.k_groups; ++k_group) {
     const int64_t left = plan.geometry.group_channels() - 4 * (k_group % plan.k_groups);
-    if (by_lane) bound.sums_k_steps.push_back(static_cast<int32_t>(k_group * plan.k_group_step()));
-    bound.sums_weights.insert(bound.sums_weights.end(), static_cast<size_t>(k_steps_of_group),
+    if (by_lane) bound.sums.k_steps.push_back(static_cast<int32_t>(k_group * plan.k_group_step()));
+    bound.sums.weights.insert(bound.sums.weights.end(), static_cast<size_t>(k_steps_of_group),
                               ones(std::min<int64_t>(left, 4)));
   }
 }
 
 void set_sums_taps(BoundDense& bound) {
-  if (!bound.sums_code || !sums_lanes_first(bound.plan)) return;
+  if (!bound.sums.code || !sums_lanes_first(bound.plan)) return;
   const auto& input = *bound.plan.planes();
   const jit::StridePhases& rows = input.row_phases;
   const jit::StridePhases& columns = input.column_phases;
   const int64_t lanes = summed_lanes(bound);
   for (size_t r = 0; r < rows.shifts.size(); ++r) {
-    bound.sums_taps.rows.push_back(rows.of_tap[r] * columns.count() * lanes +
-                                   rows.shifts[r] * input.pitch);
+    bound.sums.row_taps.push_back(rows.of_tap[r] * columns.count() * lanes +
+                                  rows.shifts[r] * input.pitch);
   }
   for (size_t s = 0; s < columns.shifts.size(); ++s) {
-    bound.sums_taps.columns.push_back(columns.of_tap[s] * lanes + columns.shifts[s]);
+    bound.sums.column_taps.push_back(columns.of_tap[s] * lanes + columns.shifts[s]);
   }
 }
 

@@ -110,7 +110,8 @@ double product_of(const GroupedNhwcPlan& plan, const Target& target) {
   if (spec.has_pairs()) return spec.is_depthwise() ? 4 : 2;
   if (spec.is_depthwise()) return 1;
   const double sums = spec.outputs * std::min(plan.range_outputs, spec.sum_rows());
-  return std::max(1.0, costs_on(target).latency * 0.8 / sums);
+  const double shown = costs_on(target).latency * target.tuning().grouped_nhwc.shown_latency;
+  return std::max(1.0, shown / sums);
 }
 
 /// Instructions that bring what was loaded of a pixel to the lanes, beside the load.
