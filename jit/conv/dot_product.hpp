@@ -53,10 +53,13 @@ enum class WindowSums : uint8_t {
   words,     ///< both as pairs of words, which one vpdpwssd multiplies: sums below 2^22, with VNNI
   own,       ///< both as they are; the kernel adds up the pixels that it takes from the input
   products,  ///< sums times the zero point that all output channels have
+  /// The same; the kernel adds them up over the pixels that it takes from the input and packs, in
+  /// memory, where others find them.
+  own_products,
 };
 /// Words of the values of WindowSums, in order.
-constexpr std::array<std::string_view, 5> names_of(WindowSums) {
-  return {"none", "i32", "i16_pairs", "own", "products"};
+constexpr std::array<std::string_view, 6> names_of(WindowSums) {
+  return {"none", "i32", "i16_pairs", "own", "products", "own_products"};
 }
 /// Sums are below this where words hold them.
 inline constexpr int64_t end_of_word_sums = int64_t{1} << 22;

@@ -132,14 +132,15 @@ class DenseBinder {
   /// The tile whose kernel takes its pixels from the input, if there is one.
   std::optional<jit::DenseTile> input_tile(jit::DenseTile tile) const {
     const bool is_only_tile = packed_by() == jit::PackedBy::nobody;
-    if (packed_by() == jit::PackedBy::packer || (sums_windows() && !is_only_tile)) {
-      return std::nullopt;
-    }
+    if (packed_by() == jit::PackedBy::packer) return std::nullopt;
     const bool has_sign_flip = takes_u8_by_i8(plan_.engine) && bound_.operands.x_is_signed;
     tile.source = has_sign_flip ? jit::PixelSource::signed_input : jit::PixelSource::input;
     tile.reads_input_once = is_only_tile;
     tile.prefetches_weights = false;
-    if (sums_windows()) tile.window_sums = jit::WindowSums::own;
+    if (!sums_windows()) return tile;
+    if (!is_only_tile && bound_.window_sums != jit::WindowSums::products) return std::nullopt;
+    tile.window_sums = is_only_tile ? jit::WindowSums::own : jit::WindowSums::own_products;
+    if (!fits(tile, bound_.target)) return std::nullopt;
     return tile;
   }
 

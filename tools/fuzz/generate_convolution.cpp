@@ -17,6 +17,10 @@ constexpr int64_t max_products = 20'000;
 /// The same for layers that are deep and wide enough for tile registers.
 constexpr int64_t max_products_of_wide = 300'000;
 constexpr int min_rank = 3;
+/// Images with no fewer rows and columns than this get pointwise convolutions of several tiles of
+/// channels, of which one packs the pixels for the others.
+constexpr int64_t min_large_extent = 12;
+constexpr int64_t max_large_extent = 18;
 
 /// A divisor; often 1, at times the number itself.
 int64_t draw_group(Random& random, int64_t channels) {
@@ -41,6 +45,7 @@ class ConvolutionDraw {
     for (int attempt = 0; attempt < 20; ++attempt) {
       drawn_.options = {};
       products_ = 1;
+      if (is_large()) return pointwise();
       draw_channels();
       draw_axes();
       if (products_ <= (is_wide_ ? max_products_of_wide : max_products)) break;
@@ -51,6 +56,17 @@ class ConvolutionDraw {
  private:
   int64_t extent(int spatial_axis) const { return drawn_.x[spatial_axis + (is_last() ? 1 : 2)]; }
   bool is_last() const { return drawn_.options.layout == ConvolutionLayout::nhwc; }
+
+  bool is_large() const {
+    return spatial_axes_ == 2 && std::min(drawn_.x[2], drawn_.x[3]) >= min_large_extent;
+  }
+
+  DrawnConvolution pointwise() {
+    const int64_t pixels = std::max<int64_t>(drawn_.x[0], 1) * drawn_.x[2] * drawn_.x[3];
+    const int64_t max_outputs = std::max<int64_t>(max_elements / pixels, 1);
+    drawn_.w = {random_.between(1, max_outputs), drawn_.x[1], 1, 1};
+    return drawn_;
+  }
 
   void draw_channels() {
     ConvolutionOptions& options = drawn_.options;
@@ -130,6 +146,10 @@ bool is_byte(ElementType type) { return admits(OperandClass::byte, type); }
 }  // namespace
 
 Dims draw_image(Random& random) {
+  if (random.percent(6)) {
+    const auto extent = [&] { return random.between(min_large_extent, max_large_extent); };
+    return {random.between(1, 2), 4 * random.between(1, 3), extent(), extent()};
+  }
   const int axes = static_cast<int>(1 + random.below(random.percent(80) ? 2 : max_drawn_rank - 2));
   const bool has_many_channels = random.percent(25);
   Dims shape = {random.between(random.percent(2) ? 0 : 1, random.percent(70) ? 1 : 3),

@@ -73,6 +73,7 @@ void KLoopEmitter::emit_start() {
   tile_.window_sums == WindowSums::products ? emit_compensated_values() : emit_first_values();
   code_.mov(reg::weights, argument(offsetof(DenseArguments, weights)));
   if (takes_input()) emit_start_of_input();
+  if (leaves_sums()) emit_start_of_sums();
 }
 
 void KLoopEmitter::emit_first_values() {
@@ -132,6 +133,28 @@ void KLoopEmitter::emit_start_of_input() {
   if (!sums_pixels()) return;
   code_.vpbroadcastd(ones(), code_.constant_of(uint32_t{0x01010101}));
   for (int v = 0; v < vectors_; ++v) code_.vpxord(sum(rows_, v), sum(rows_, v), sum(rows_, v));
+}
+
+void KLoopEmitter::emit_start_of_sums() {
+  const Section sums = code_.section(CodeSection::window_sums);
+  emit_window_sums_of_rows(reg::sums);
+  code_.vpxord(broadcast(), broadcast(), broadcast());
+  for (int i = 0; i < vectors_; ++i) {
+    code_.vmovups(code_.ptr[reg::sums + i * vector_bytes()], broadcast());
+  }
+}
+
+/// To the sums in memory, each of which a k step's products outlast: accumulators have the
+/// registers.
+void KLoopEmitter::emit_added_pixels() {
+  const Section sums = code_.section(CodeSection::window_sums);
+  for (int i = 0; i < vectors_; ++i) {
+    const Xbyak::Address sum = code_.ptr[reg::sums + i * vector_bytes()];
+    code_.vmovups(broadcast(), sum);
+    code_.vpdpbusd(broadcast(), vector(i),
+                   code_.ptr_b[reg::arguments + offsetof(DenseArguments, sum_weights)]);
+    code_.vmovups(sum, broadcast());
+  }
 }
 
 // ---- loops
@@ -236,6 +259,7 @@ void KLoopEmitter::emit_k_step(const RegExp& at, int position, const TileRows& r
     const Section sums = code_.section(CodeSection::window_sums);
     emit_dot_product(code_, target_, tile_.engine, sum(rows_, v), vector(v), ones(), product());
   }
+  if (leaves_sums() && is_first) emit_added_pixels();
 }
 
 void KLoopEmitter::emit_vectors(int position) {
@@ -409,6 +433,15 @@ void KLoopEmitter::emit_compensation(const TileRows& rows) {
   const bool is_done = tile_.window_sums == WindowSums::products;
   if (is_done || tile_.window_sums == WindowSums::none) return;
   const Section compensation = code_.section(CodeSection::compensation);
+  if (leaves_sums()) {
+    for (int i = 0; i < vectors_; ++i) {
+      code_.vmovups(vector(i), code_.ptr[reg::sums + i * vector_bytes()]);
+      for (int row = rows.begin; row < rows.end; ++row) {
+        code_.vpsubd(sum(row, i), sum(row, i), vector(i));
+      }
+    }
+    return;
+  }
   constexpr size_t zero_points = offsetof(DenseArguments, weight_zero_points);
   if (!sums_pixels()) emit_sums_or_argument(by_pixels(), zero_points);
   for (int i = 0; !sums_pixels() && i < vectors_; ++i) {

@@ -49,6 +49,7 @@ inline const Reg64 tile_scratch(Operand::RSI);  ///< while results are stored
 inline const Reg64 row_bytes(Operand::RCX);
 inline const Reg64 first_values(Operand::R14);
 inline const Reg64 no_step(Operand::R15);
+inline const Reg64 sums(Operand::R15);        ///< of windows, which the kernel adds up in memory
 inline const Reg64 input_step(Operand::RCX);  ///< in the loop and the peeled k steps
 inline const Reg64 input_steps_3(Operand::RDX);
 inline const Reg64 staged(Operand::RCX);  ///< counts bytes of the staging buffer
@@ -94,6 +95,8 @@ class KLoopEmitter {
   Xmm sign_flip() const { return product(); }
   /// With window sums of its own: the last row of sums, and the weights of that row.
   bool sums_pixels() const { return tile_.window_sums == WindowSums::own; }
+  /// With window sums of its own that are left in memory.
+  bool leaves_sums() const { return tile_.window_sums == WindowSums::own_products; }
   int summed_rows() const { return rows_ + (sums_pixels() ? 1 : 0); }
   /// Whether pixels from the input are in an order of their own until all products are done.
   bool unpacks_input() const { return tile_.reads_input_once && vectors_ % 4 == 0; }
@@ -165,6 +168,8 @@ class KLoopEmitter {
   void emit_compensated_values();
   void emit_sums_or_argument(bool of_sums, size_t else_argument);
   void emit_start_of_input();
+  void emit_start_of_sums();
+  void emit_added_pixels();
   void emit_prefetch_of_output();
   void emit_k_steps();
   void emit_k_step(const RegExp& at, int position, const TileRows& rows);

@@ -235,7 +235,10 @@ bool fits(const DenseTile& tile, const Target& target) {
   const bool has_engine = tile.engine == ProductEngine::i16_pairs ||
                           product_engine_of(target) == ProductEngine::u8_i8_dot;
   const bool sums_pixels = tile.window_sums == WindowSums::own;
-  if (tile.source == PixelSource::packed && (sums_pixels || tile.reads_input_once)) return false;
+  const bool leaves_sums = tile.window_sums == WindowSums::own_products;
+  const bool wants_input = sums_pixels || leaves_sums || tile.reads_input_once;
+  if (tile.source == PixelSource::packed && wants_input) return false;
+  if (leaves_sums && (tile.reads_input_once || !takes_u8_by_i8(tile.engine))) return false;
   if (tile.reads_input_once && tile.peeled_k_steps > 0) return false;
   const bool takes_sign_flip = tile.vectorised == Vectorised::channels &&
                                tile.source == PixelSource::packed && takes_u8_by_i8(tile.engine);

@@ -69,6 +69,14 @@ std::vector<Chain> chains() {
        {"func @f(" + nchw + ") -> (f32[?n, 5, 9, 7], f32[?n, 5]) {\n" + layer("a", "x", "y", pads) +
             "  %m = reduce_sum %y {axes = [2, 3]}\n  return %y, %m\n}\n",
         of_nchw}});
+  // Several tiles of channels: the first one packs pixels, and leaves their sums for the others.
+  // Integers, since most random floats quantize to nothing.
+  all.push_back({"pointwise layer, one zero point of all weights",
+                 {"func @f(%x: u8[?n, 8, 20, 21], %z: u8[], %w: u8[40, 8, 1, 1], %o: u8[], "
+                  "%b: i32[40, 1, 1]) -> (i32[?n, 40, 20, 21], i32[], i32[]) {\n"
+                  "  %c = conv_integer %x, %w, %z, %o\n  %y = add %c, %b\n" +
+                      range + "  return %y, %lo, %hi\n}\n",
+                  {{{2, 8, 20, 21}}, {{}}, {{40, 8, 1, 1}}, {{}}, {{40, 1, 1}}}}});
   all.push_back(
       {"product and range by row",
        {"func @f(%x: u8[11, 19], %w: i8[19, 33], %s: f32[33]) -> (i8[11, 33], f32[11, 1]) {\n"

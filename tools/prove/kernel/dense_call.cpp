@@ -280,6 +280,7 @@ Term DenseCall::compensation(const Pixel& pixel, int64_t channel) const {
       if (sums_ && !tile_.has_tiles()) break;  // a part of the first values
       return window_sums_.elements[sum];
     case jit::WindowSums::own: return own_window_sum(pixel) * zero_points_.elements[zero];
+    case jit::WindowSums::own_products: break;  // refused by prove_kernel
   }
   return start_.elements[0] - start_.elements[0];
 }
