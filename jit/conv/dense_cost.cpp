@@ -294,6 +294,8 @@ EventCounts cost_of(const DensePlan& plan, const ConvolutionProblem& problem,
   }
   const bool has_window_sums = subtracts_window_sums(plan.engine, problem);
   const bool sums_itself = plan.planes() && plan.planes()->packed_by == PackedBy::nobody;
+  // Also where the first tile of channels adds them up: a problem does not tell one zero point of
+  // all weights from several.
   if (has_window_sums && multiplies_bytes(plan.engine) && !sums_itself) {
     block += window_sum_cost(plan, costs_on(target));
   }

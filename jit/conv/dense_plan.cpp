@@ -318,8 +318,9 @@ namespace {
 
 std::string source_text(const DensePlan& plan) {
   if (const PackedPlanes* planes = plan.planes()) {
-    constexpr std::array<std::string_view, 3> packed_by = {"", ", packed by the first kernel",
-                                                           ", but whole tiles read the input"};
+    constexpr std::array<std::string_view, 3> packed_by = {
+        "", ", packed by the first kernel but for window sums by channel",
+        ", but whole tiles read the input"};
     return fmt::format("  planes   {} of {} k groups, {}, pitch {}{}\n",
                        plan.slices * plan.k_groups * planes->stride_phases(), planes->plane_size,
                        source_name(plan), planes->pitch,

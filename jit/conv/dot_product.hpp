@@ -53,8 +53,8 @@ enum class WindowSums : uint8_t {
   words,     ///< both as pairs of words, which one vpdpwssd multiplies: sums below 2^22, with VNNI
   own,       ///< both as they are; the kernel adds up the pixels that it takes from the input
   products,  ///< sums times the zero point that all output channels have
-  /// The same; the kernel adds them up over the pixels that it takes from the input and packs, in
-  /// memory, where others find them.
+  /// Sums times that zero point; the kernel adds them up over the pixels that it takes from the
+  /// input and packs, and stores them for the other tiles of channels.
   own_products,
 };
 /// Words of the values of WindowSums, in order.

@@ -17,10 +17,11 @@ constexpr int64_t max_products = 20'000;
 /// The same for layers that are deep and wide enough for tile registers.
 constexpr int64_t max_products_of_wide = 300'000;
 constexpr int min_rank = 3;
-/// Images with no fewer rows and columns than this get pointwise convolutions of several tiles of
-/// channels, of which one packs the pixels for the others.
-constexpr int64_t min_large_extent = 12;
-constexpr int64_t max_large_extent = 18;
+/// Images with no fewer rows and columns than this get pointwise convolutions of as many outputs as
+/// are allowed, or half of them: often several tiles of channels, of which one packs the pixels for
+/// the others.
+constexpr int64_t min_large_extent = 10;
+constexpr int64_t max_large_extent = 14;
 
 /// A divisor; often 1, at times the number itself.
 int64_t draw_group(Random& random, int64_t channels) {
@@ -42,10 +43,10 @@ class ConvolutionDraw {
   }
 
   DrawnConvolution take() {
+    if (is_large()) return pointwise();
     for (int attempt = 0; attempt < 20; ++attempt) {
       drawn_.options = {};
       products_ = 1;
-      if (is_large()) return pointwise();
       draw_channels();
       draw_axes();
       if (products_ <= (is_wide_ ? max_products_of_wide : max_products)) break;
@@ -64,7 +65,7 @@ class ConvolutionDraw {
   DrawnConvolution pointwise() {
     const int64_t pixels = std::max<int64_t>(drawn_.x[0], 1) * drawn_.x[2] * drawn_.x[3];
     const int64_t max_outputs = std::max<int64_t>(max_elements / pixels, 1);
-    drawn_.w = {random_.between(1, max_outputs), drawn_.x[1], 1, 1};
+    drawn_.w = {random_.between((max_outputs + 1) / 2, max_outputs), drawn_.x[1], 1, 1};
     return drawn_;
   }
 
@@ -148,7 +149,7 @@ bool is_byte(ElementType type) { return admits(OperandClass::byte, type); }
 Dims draw_image(Random& random) {
   if (random.percent(6)) {
     const auto extent = [&] { return random.between(min_large_extent, max_large_extent); };
-    return {random.between(1, 2), 4 * random.between(1, 3), extent(), extent()};
+    return {1, 4 * random.between(1, 3), extent(), extent()};
   }
   const int axes = static_cast<int>(1 + random.below(random.percent(80) ? 2 : max_drawn_rank - 2));
   const bool has_many_channels = random.percent(25);

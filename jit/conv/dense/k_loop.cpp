@@ -73,7 +73,7 @@ void KLoopEmitter::emit_start() {
   tile_.window_sums == WindowSums::products ? emit_compensated_values() : emit_first_values();
   code_.mov(reg::weights, argument(offsetof(DenseArguments, weights)));
   if (takes_input()) emit_start_of_input();
-  if (leaves_sums()) emit_start_of_sums();
+  if (stores_window_sums()) emit_start_of_sums();
 }
 
 void KLoopEmitter::emit_first_values() {
@@ -137,23 +137,45 @@ void KLoopEmitter::emit_start_of_input() {
 
 void KLoopEmitter::emit_start_of_sums() {
   const Section sums = code_.section(CodeSection::window_sums);
-  emit_window_sums_of_rows(reg::sums);
-  code_.vpxord(broadcast(), broadcast(), broadcast());
+  emit_window_sums_of_rows(reg::window_sums);
   for (int i = 0; i < vectors_; ++i) {
-    code_.vmovups(code_.ptr[reg::sums + i * vector_bytes()], broadcast());
+    const Xmm& zero = has_row_of_sums() ? sum(rows_, i) : broadcast();
+    code_.vpxord(zero, zero, zero);
+    if (!has_row_of_sums()) code_.vmovups(code_.ptr[reg::window_sums + i * vector_bytes()], zero);
   }
 }
 
-/// To the sums in memory, each of which a k step's products outlast: accumulators have the
-/// registers.
+/// Times the zero point. In memory a sum takes some 17 cycles from one k step to the next, a little
+/// longer than the products of a tile that has no registers for it.
 void KLoopEmitter::emit_added_pixels() {
   const Section sums = code_.section(CodeSection::window_sums);
+  const auto zero_point = code_.ptr_b[reg::arguments + offsetof(DenseArguments, zero_point_bytes)];
   for (int i = 0; i < vectors_; ++i) {
-    const Xbyak::Address sum = code_.ptr[reg::sums + i * vector_bytes()];
-    code_.vmovups(broadcast(), sum);
-    code_.vpdpbusd(broadcast(), vector(i),
-                   code_.ptr_b[reg::arguments + offsetof(DenseArguments, sum_weights)]);
-    code_.vmovups(sum, broadcast());
+    if (has_row_of_sums()) {
+      code_.vpdpbusd(sum(rows_, i), vector(i), zero_point);
+      continue;
+    }
+    const Xbyak::Address in_memory = code_.ptr[reg::window_sums + i * vector_bytes()];
+    code_.vmovups(broadcast(), in_memory);
+    code_.vpdpbusd(broadcast(), vector(i), zero_point);
+    code_.vmovups(in_memory, broadcast());
+  }
+}
+
+/// Subtracts the window sums that the tile has added up, which are complete with the first group's
+/// last k step.
+void KLoopEmitter::emit_own_compensation(const TileRows& rows) {
+  for (int i = 0; i < vectors_; ++i) {
+    const Xbyak::Address in_memory = code_.ptr[reg::window_sums + i * vector_bytes()];
+    const Xmm& sums = has_row_of_sums() ? sum(rows_, i) : vector(i);
+    if (!has_row_of_sums()) {
+      code_.vmovups(sums, in_memory);
+    } else if (rows.begin == 0) {
+      code_.vmovups(in_memory, sums);
+    }
+    for (int row = rows.begin; row < rows.end; ++row) {
+      code_.vpsubd(sum(row, i), sum(row, i), sums);
+    }
   }
 }
 
@@ -259,7 +281,7 @@ void KLoopEmitter::emit_k_step(const RegExp& at, int position, const TileRows& r
     const Section sums = code_.section(CodeSection::window_sums);
     emit_dot_product(code_, target_, tile_.engine, sum(rows_, v), vector(v), ones(), product());
   }
-  if (leaves_sums() && is_first) emit_added_pixels();
+  if (stores_window_sums() && is_first) emit_added_pixels();
 }
 
 void KLoopEmitter::emit_vectors(int position) {
@@ -433,15 +455,7 @@ void KLoopEmitter::emit_compensation(const TileRows& rows) {
   const bool is_done = tile_.window_sums == WindowSums::products;
   if (is_done || tile_.window_sums == WindowSums::none) return;
   const Section compensation = code_.section(CodeSection::compensation);
-  if (leaves_sums()) {
-    for (int i = 0; i < vectors_; ++i) {
-      code_.vmovups(vector(i), code_.ptr[reg::sums + i * vector_bytes()]);
-      for (int row = rows.begin; row < rows.end; ++row) {
-        code_.vpsubd(sum(row, i), sum(row, i), vector(i));
-      }
-    }
-    return;
-  }
+  if (stores_window_sums()) return emit_own_compensation(rows);
   constexpr size_t zero_points = offsetof(DenseArguments, weight_zero_points);
   if (!sums_pixels()) emit_sums_or_argument(by_pixels(), zero_points);
   for (int i = 0; !sums_pixels() && i < vectors_; ++i) {

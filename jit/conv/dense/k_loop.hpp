@@ -49,8 +49,8 @@ inline const Reg64 tile_scratch(Operand::RSI);  ///< while results are stored
 inline const Reg64 row_bytes(Operand::RCX);
 inline const Reg64 first_values(Operand::R14);
 inline const Reg64 no_step(Operand::R15);
-inline const Reg64 sums(Operand::R15);        ///< of windows, which the kernel adds up in memory
-inline const Reg64 input_step(Operand::RCX);  ///< in the loop and the peeled k steps
+inline const Reg64 window_sums(Operand::R15);  ///< where the tile leaves them
+inline const Reg64 input_step(Operand::RCX);   ///< in the loop and the peeled k steps
 inline const Reg64 input_steps_3(Operand::RDX);
 inline const Reg64 staged(Operand::RCX);  ///< counts bytes of the staging buffer
 }  // namespace reg
@@ -95,9 +95,14 @@ class KLoopEmitter {
   Xmm sign_flip() const { return product(); }
   /// With window sums of its own: the last row of sums, and the weights of that row.
   bool sums_pixels() const { return tile_.window_sums == WindowSums::own; }
-  /// With window sums of its own that are left in memory.
-  bool leaves_sums() const { return tile_.window_sums == WindowSums::own_products; }
-  int summed_rows() const { return rows_ + (sums_pixels() ? 1 : 0); }
+  /// With window sums of its own that it stores for other tiles of channels.
+  bool stores_window_sums() const { return tile_.window_sums == WindowSums::own_products; }
+  /// Whether these are in the last row meanwhile, as far as there are registers; else in memory.
+  bool has_row_of_sums() const {
+    const int needed = (rows_ + 2) * vectors_ + 2;
+    return sums_pixels() || (stores_window_sums() && needed <= target_.vector_registers());
+  }
+  int summed_rows() const { return rows_ + (has_row_of_sums() ? 1 : 0); }
   /// Whether pixels from the input are in an order of their own until all products are done.
   bool unpacks_input() const { return tile_.reads_input_once && vectors_ % 4 == 0; }
   Xmm ones() const { return reg((summed_rows() + 1) * vectors_ + 2); }
@@ -170,6 +175,7 @@ class KLoopEmitter {
   void emit_start_of_input();
   void emit_start_of_sums();
   void emit_added_pixels();
+  void emit_own_compensation(const TileRows& rows);
   void emit_prefetch_of_output();
   void emit_k_steps();
   void emit_k_step(const RegExp& at, int position, const TileRows& rows);

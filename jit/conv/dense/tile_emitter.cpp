@@ -18,7 +18,7 @@ namespace {
 constexpr int work_registers = 2;
 
 const std::array saved_registers = {reg::input, reg::tiles, reg::callers_stack, reg::row_output};
-/// With an epilogue or tile registers.
+/// Where `uses_all_registers`.
 const std::array more_saved_registers = {Reg64(Operand::R14), Reg64(Operand::R15)};
 
 }  // namespace
@@ -235,10 +235,11 @@ bool fits(const DenseTile& tile, const Target& target) {
   const bool has_engine = tile.engine == ProductEngine::i16_pairs ||
                           product_engine_of(target) == ProductEngine::u8_i8_dot;
   const bool sums_pixels = tile.window_sums == WindowSums::own;
-  const bool leaves_sums = tile.window_sums == WindowSums::own_products;
-  const bool wants_input = sums_pixels || leaves_sums || tile.reads_input_once;
+  const bool stores_sums = tile.window_sums == WindowSums::own_products;
+  const bool wants_input = sums_pixels || stores_sums || tile.reads_input_once;
   if (tile.source == PixelSource::packed && wants_input) return false;
-  if (leaves_sums && (tile.reads_input_once || !takes_u8_by_i8(tile.engine))) return false;
+  const bool has_whole_rows = tile.store != StorePolicy::compressed && !tile.reads_input_once;
+  if (stores_sums && !(has_whole_rows && takes_u8_by_i8(tile.engine))) return false;
   if (tile.reads_input_once && tile.peeled_k_steps > 0) return false;
   const bool takes_sign_flip = tile.vectorised == Vectorised::channels &&
                                tile.source == PixelSource::packed && takes_u8_by_i8(tile.engine);

@@ -86,7 +86,7 @@ class DenseEmitter final : KLoopEmitter {
     return tile_.has_tiles() && !epilogue_ && !transposes() && last_lanes() == lanes_ &&
            tile_.window_sums == WindowSums::none && !tile_.has_dead_positions();
   }
-  bool uses_all_registers() const { return epilogue_ || tile_.has_tiles() || leaves_sums(); }
+  bool uses_all_registers() const { return epilogue_ || tile_.has_tiles() || stores_window_sums(); }
   int staging_bytes() const {
     return (tile_.has_dead_positions() ? tile_.line_positions() : rows_) * row_bytes();
   }

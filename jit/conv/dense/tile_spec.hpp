@@ -238,7 +238,7 @@ struct DenseArguments {
   const int32_t* start = nullptr;      ///< first values of accumulators, by channel
   const int32_t* weight_zero_points = nullptr;  ///< by channel
   /// By k group of the line, or by output pixel; those that the kernel adds up itself are written.
-  const int32_t* window_sums = nullptr;
+  int32_t* window_sums = nullptr;
   const ConvStore* stores = nullptr;  ///< pixel-vectorised: by vector
   int32_t* output = nullptr;          ///< first channel of the first pixel
   /// Bytes from one row of the tile to the next in the output; where it is transposed, from one
@@ -268,7 +268,7 @@ struct DenseArguments {
   /// later.
   const std::byte* prefetched = nullptr;
   int64_t prefetch_step = 0;
-  uint32_t sum_weights = 0;  ///< WindowSums::own_products: four times the zero point, a byte each
+  uint32_t zero_point_bytes = 0;  ///< WindowSums::own_products: the zero point in each byte
 };
 
 /// Emits the microkernel. A pure function of its arguments. `tile` fits the target. `epilogue` may

@@ -24,9 +24,10 @@ using Xbyak::Xmm;
 using Xbyak::Ymm;
 using Xbyak::Zmm;
 
-const std::array<Reg64, max_tile_operands> pointers = {Reg64(Operand::R9),  Reg64(Operand::RSI),
-                                                       Reg64(Operand::RDX), Reg64(Operand::R13),
-                                                       Reg64(Operand::R14), Reg64(Operand::R15)};
+/// Of operands: their addresses from the first register on, row steps from the last one on.
+const std::array<Reg64, max_tile_operands> operand_registers = {
+    Reg64(Operand::R9),  Reg64(Operand::RSI), Reg64(Operand::RDX),
+    Reg64(Operand::R13), Reg64(Operand::R14), Reg64(Operand::R15)};
 
 constexpr int lanes = 16;
 constexpr int vector_bytes = 64;
@@ -75,18 +76,18 @@ void EpilogueAddresses::for_each_operand(const Visit& visit) const {
 }
 
 Reg64 EpilogueAddresses::pointer(size_t operand) const {
-  return pointers[operand < epilogue_.source ? operand : operand - 1];
+  return operand_registers[operand < epilogue_.source ? operand : operand - 1];
 }
 
-/// From the last register on, for those operands that move, in order.
+/// Operands that move take what addresses leave, in their order; the last ones may have none.
 std::optional<Reg64> EpilogueAddresses::step_register(size_t operand) const {
   if (!in_registers() || !moves(operand)) return std::nullopt;
-  size_t left = pointers.size() - (epilogue_.in_memory() - 1);
+  size_t left = operand_registers.size() - (epilogue_.in_memory() - 1);
   for (size_t k = 0; k < operand && left > 0; ++k) {
     if (k != epilogue_.source && moves(k)) --left;
   }
   if (left == 0) return std::nullopt;
-  return pointers[epilogue_.in_memory() - 1 + (left - 1)];
+  return operand_registers[epilogue_.in_memory() - 1 + (left - 1)];
 }
 
 Address EpilogueAddresses::slot(size_t operand, size_t field) {
@@ -206,10 +207,11 @@ std::vector<LoopLevel> EpilogueEmitter::levels() const {
       use_.order == EpilogueOrder::pixels ? &TileOperand::same_in_rows : &TileOperand::repeats;
   std::vector<LoopLevel> sources;
   for (size_t k = 0; k < epilogue_.inputs(); ++k) {
-    const TileOperand& operand = epilogue_.operands[k];
-    const bool is_of_row = k != epilogue_.source && operand.*is_same;
-    const bool is_of_all = is_of_row && use_.order == EpilogueOrder::rows && operand.same_in_rows;
-    sources.push_back(is_of_all ? LoopLevel::nest : is_of_row ? LoopLevel::row : LoopLevel::chunk);
+    const bool is_source = k == epilogue_.source;
+    const bool is_of_row = !is_source && epilogue_.operands[k].*is_same;
+    sources.push_back(!is_source && is_uniform(k) ? LoopLevel::nest
+                      : is_of_row                 ? LoopLevel::row
+                                                  : LoopLevel::chunk);
   }
   return loop_levels(epilogue_.program, sources);
 }
@@ -246,9 +248,9 @@ void EpilogueEmitter::Sums::emit_load(LaneEmitter& emitter, const LaneInst&, con
 
 void EpilogueEmitter::Repeated::emit_load(LaneEmitter& emitter, const LaneInst&, const Xmm& to) {
   Assembler& code = emitter.code();
-  const bool is_of_all = epilogue.use_.order == EpilogueOrder::rows && !epilogue.moves(operand);
-  if (is_of_all) code.mov(gpr::scratch, epilogue.data(operand));
-  const Reg64 address = is_of_all ? gpr::scratch : epilogue.emit_chunk_address(operand, 0).base;
+  const bool is_uniform = epilogue.is_uniform(operand);
+  if (is_uniform) code.mov(gpr::scratch, epilogue.data(operand));
+  const Reg64 address = is_uniform ? gpr::scratch : epilogue.emit_chunk_address(operand, 0).base;
   code.vpbroadcastd(to, code.ptr[address]);
 }
 

@@ -30,7 +30,7 @@ Result<MachineCode> assemble_with_epilogue(const Spec& spec, const Target& targe
 /// the operands are kept. k1 names the lanes that are stored, but for `rows`, which store all.
 enum class EpilogueOrder : uint8_t {
   /// One vector of each row of a register tile. R9, RSI, RDX, R13, R14 and R15 hold addresses of
-  /// the current row's elements.
+  /// the current row's elements, and those that are left what these step by.
   vectors,
   /// All vectors of a row, row by row. The same registers hold addresses of the row's elements.
   rows,
@@ -41,8 +41,9 @@ enum class EpilogueOrder : uint8_t {
   pixels,
 };
 
-/// How a kernel uses an epilogue. Of general registers it may overwrite RAX, and those that hold
-/// addresses; of vectors and masks all but those taken, between the kernel's own chunks.
+/// How a kernel uses an epilogue. Of general registers it may overwrite RAX, and where registers
+/// hold addresses the six of these; of vectors and masks all but those taken, between the kernel's
+/// own chunks.
 struct EpilogueUse {
   int frame = 0;  ///< bytes from the stack pointer to `frame_bytes` of its own
   TakenRegisters taken{};
@@ -89,7 +90,14 @@ class EpilogueAddresses : public OperandLocator {
   int bytes_of(size_t operand) const { return bits_of(epilogue_.element(operand)) / 8; }
   bool in_registers() const { return use_.order <= EpilogueOrder::rows; }
   Xbyak::Reg64 pointer(size_t operand) const;
+  /// Whether an operand's address differs from row to row: else its step is 0.
   bool moves(size_t operand) const { return !epilogue_.operands[operand].same_in_rows; }
+  /// Whether one element is for the whole tile, where kernels hand in row by row: it is broadcast
+  /// before addresses are in registers.
+  bool is_uniform(size_t operand) const {
+    return use_.order == EpilogueOrder::rows && epilogue_.operands[operand].repeats &&
+           !moves(operand);
+  }
   /// The register that an operand's step is in; nothing where none is left.
   std::optional<Xbyak::Reg64> step_register(size_t operand) const;
   /// Calls `emit(step)` with where an operand's step is.
@@ -152,7 +160,7 @@ class EpilogueEmitter final : public EpilogueAddresses {
     std::optional<Xbyak::Address> address;
     Xbyak::Xmm vector;
   };
-  /// One element for all lanes; where it is the same in all rows, from the frame's address.
+  /// One element for all lanes; a uniform one from the address in the frame.
   struct Repeated final : Source {
     Repeated(size_t of, EpilogueEmitter& by) : operand(of), epilogue(by) {}
     void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;

@@ -111,9 +111,9 @@ std::vector<DenseTile> input_tiles_of(const Target& target) {
       tiles.push_back(once);
       once.window_sums = WindowSums::own;
       if (fits(once, target)) tiles.push_back(once);
-      DenseTile leaves_sums = tile;
-      leaves_sums.window_sums = WindowSums::own_products;
-      if (fits(leaves_sums, target)) tiles.push_back(leaves_sums);
+      DenseTile stores_sums = tile;
+      stores_sums.window_sums = WindowSums::own_products;
+      if (fits(stores_sums, target)) tiles.push_back(stores_sums);
     }
   }
   return tiles;
@@ -437,22 +437,23 @@ void check_tile_of_input(const DenseTile& tile, const PublishedKernel& run, int 
     stores[i].source = 4 * stores[i].pixel;
     stores[i].lanes = stores[i].first_lanes = 0xffff;
   }
-  std::vector<int32_t> left_sums(static_cast<size_t>(pixels), 0x5a5a5a5a);
+  std::vector<int32_t> stored_sums(static_cast<size_t>(pixels), 0x5a5a5a5a);
   const auto zero_point = static_cast<int8_t>(random());
-  const DenseArguments arguments = {.source = reinterpret_cast<const std::byte*>(planes.data()),
-                                    .k_steps = offsets.data(),
-                                    .k_step_count = taps,
-                                    .weights = reinterpret_cast<const std::byte*>(weights.data()),
-                                    .start = start.data(),
-                                    .weight_zero_points = zero_points.data(),
-                                    .window_sums = left_sums.data(),
-                                    .stores = stores.data(),
-                                    .output = output.data(),
-                                    .output_step = 4 * pixels,
-                                    .tiles = tiles,
-                                    .input = input,
-                                    .input_step = pixels,
-                                    .sum_weights = static_cast<uint8_t>(zero_point) * 0x01010101u};
+  const DenseArguments arguments = {
+      .source = reinterpret_cast<const std::byte*>(planes.data()),
+      .k_steps = offsets.data(),
+      .k_step_count = taps,
+      .weights = reinterpret_cast<const std::byte*>(weights.data()),
+      .start = start.data(),
+      .weight_zero_points = zero_points.data(),
+      .window_sums = stored_sums.data(),
+      .stores = stores.data(),
+      .output = output.data(),
+      .output_step = 4 * pixels,
+      .tiles = tiles,
+      .input = input,
+      .input_step = pixels,
+      .zero_point_bytes = static_cast<uint8_t>(zero_point) * 0x01010101u};
   run(&arguments);
   const uint8_t flip = tile.source == PixelSource::signed_input ? 0x80 : 0;
   const bool is_exchanged = tile.engine == ProductEngine::i8_u8_dot;
@@ -479,12 +480,12 @@ void check_tile_of_input(const DenseTile& tile, const PublishedKernel& run, int 
       ASSERT_EQ(packed, tile.reads_input_once ? 0 : dword) << name_of(tile);
     }
     const uint32_t products = window_sum * static_cast<uint32_t>(int32_t{zero_point});
-    const bool leaves_sums = tile.window_sums == WindowSums::own_products;
-    ASSERT_EQ(static_cast<uint32_t>(left_sums[static_cast<size_t>(pixel)]),
-              leaves_sums ? products : 0x5a5a5a5a)
+    const bool stores_sums = tile.window_sums == WindowSums::own_products;
+    ASSERT_EQ(static_cast<uint32_t>(stored_sums[static_cast<size_t>(pixel)]),
+              stores_sums ? products : 0x5a5a5a5a)
         << name_of(tile);
     for (int m = 0; m < tile.channels; ++m) {
-      if (leaves_sums) sums[static_cast<size_t>(m)] -= products;
+      if (stores_sums) sums[static_cast<size_t>(m)] -= products;
       if (tile.window_sums == WindowSums::own) {
         sums[static_cast<size_t>(m)] -=
             window_sum * static_cast<uint32_t>(zero_points[static_cast<size_t>(m)]);

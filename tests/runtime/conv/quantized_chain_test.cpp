@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include "runtime/bind/bound_state.hpp"
+#include "runtime/conv/convolution.hpp"
 #include "runtime/conv/convolution_output.hpp"
+#include "runtime/conv/dense.hpp"
 #include "runtime/state_access.hpp"
 #include "tests/support/function_case.hpp"
 #include "tools/testing/executors.hpp"
@@ -28,6 +30,19 @@ std::string layer(std::string_view stage, std::string_view x, std::string_view y
       "  %{0}t = mul %s, %{0}s\n  %{0}d = mul %{0}f, %{0}t\n  %{0}a = add %{0}d, %b\n"
       "  %{2} = relu %{0}a\n",
       stage, x, y, options);
+}
+
+/// Several tiles of channels, of which the first one packs pixels and stores their sums for the
+/// others; then a residual, and the range. Integers, since most random floats quantize to nothing.
+FunctionCase pointwise(std::string_view type) {
+  return {fmt::format("func @f(%x: {0}[?n, 8, 20, 21], %z: {0}[], %w: {0}[40, 8, 1, 1], %o: {0}[], "
+                      "%b: i32[40, 1, 1], %r: i32[?n, 40, 20, 21]) -> "
+                      "(i32[?n, 40, 20, 21], i32[], i32[]) {{\n"
+                      "  %c = conv_integer %x, %w, %z, %o\n  %a = add %c, %b\n"
+                      "  %y = add %a, %r\n  %lo = reduce_min %y\n  %hi = reduce_max %y\n"
+                      "  return %y, %lo, %hi\n}}\n",
+                      type),
+          {{{2, 8, 20, 21}}, {{}}, {{40, 8, 1, 1}}, {{}}, {{40, 1, 1}}, {{2, 40, 20, 21}}}};
 }
 
 std::vector<Chain> chains() {
@@ -69,14 +84,9 @@ std::vector<Chain> chains() {
        {"func @f(" + nchw + ") -> (f32[?n, 5, 9, 7], f32[?n, 5]) {\n" + layer("a", "x", "y", pads) +
             "  %m = reduce_sum %y {axes = [2, 3]}\n  return %y, %m\n}\n",
         of_nchw}});
-  // Several tiles of channels: the first one packs pixels, and leaves their sums for the others.
-  // Integers, since most random floats quantize to nothing.
-  all.push_back({"pointwise layer, one zero point of all weights",
-                 {"func @f(%x: u8[?n, 8, 20, 21], %z: u8[], %w: u8[40, 8, 1, 1], %o: u8[], "
-                  "%b: i32[40, 1, 1]) -> (i32[?n, 40, 20, 21], i32[], i32[]) {\n"
-                  "  %c = conv_integer %x, %w, %z, %o\n  %y = add %c, %b\n" +
-                      range + "  return %y, %lo, %hi\n}\n",
-                  {{{2, 8, 20, 21}}, {{}}, {{40, 8, 1, 1}}, {{}}, {{40, 1, 1}}}}});
+  for (const char* type : {"u8", "i8"}) {
+    all.push_back({"pointwise layer with one zero point of all weights", pointwise(type)});
+  }
   all.push_back(
       {"product and range by row",
        {"func @f(%x: u8[11, 19], %w: i8[19, 33], %s: f32[33]) -> (i8[11, 33], f32[11, 1]) {\n"
@@ -117,6 +127,25 @@ TEST(QuantizedChain, HasTheSameBitsForAnyNumberOfTasks) {
         }
       }
     }
+  }
+}
+
+TEST(QuantizedChain, TakesPixelsFromTheInputWhereWeightsHaveOneZeroPoint) {
+  RuntimeOptions options;
+  options.tier = jit::Tier::avx512_vbmi;
+  options.core = jit::Core::zen5;
+  if (!jit::host().runs(*options.tier)) GTEST_SKIP() << "this CPU lacks AVX512-VBMI";
+  const Runtime runtime = *Runtime::create(options);
+  for (const char* type : {"u8", "i8"}) {
+    const FunctionCase row = pointwise(type);
+    const FunctionPtr function = *parse_function(row.text);
+    CaseTensors tensors(*function, row, 1, true);
+    const auto bound = runtime.compile(function)->bind(tensors.inputs(), tensors.outputs());
+    ASSERT_TRUE(bound.ok()) << bound.error().message;
+    const auto& step = std::get<detail::ConvolutionStep>(detail::StateAccess::of(*bound).steps[0]);
+    const auto* dense = step.convolution->dense();
+    ASSERT_NE(dense, nullptr);
+    EXPECT_NE(dense->input_code, nullptr) << type;
   }
 }
 

@@ -181,7 +181,7 @@ void DenseCall::lay_out_zero_points(KernelCall& call) {
   if (tile_.window_sums == jit::WindowSums::own) return;
   const int64_t sums = is_along_pixels() ? read_bytes_ / 4 : results_of_row_;
   window_sums_ = call.add_inputs("window sums", sums * 32 / bits, bits);
-  arguments_.window_sums = pointer_to<const int32_t>(window_sums_.address);
+  arguments_.window_sums = pointer_to<int32_t>(window_sums_.address);
 }
 
 void DenseCall::lay_out_results(KernelCall& call) {

@@ -195,7 +195,7 @@ Result<ConvProof> prove_kernel(const KernelSubject<DenseTile>& kernel, const Dec
   if (Status status = prover.check_provable(); !status) return status.error();
   if (kernel.spec.window_sums == jit::WindowSums::own_products) {
     return Error{ErrorCode::unsupported,
-                 "window sums that a kernel leaves in memory are not proved"};
+                 "window sums that a kernel stores for others are not proved"};
   }
   for (const DenseCounts& counts : counts_of(kernel.spec)) {
     Status status = prove_call(kernel.code, DenseCall(kernel, counts, prover));
