@@ -5,13 +5,9 @@
 #include <array>
 #include <cstddef>
 
-#include "jit/emit/vector_constant.hpp"
-
 namespace castor::jit::dense {
 
 namespace {
-
-constexpr uint32_t sign_bits = 0x80808080;  ///< the four of a k group
 
 /// Emits sum += inputs times weights, k group by k group. `product` may be overwritten.
 void emit_dot_product(Assembler& code, const Target& target, ProductEngine engine,
@@ -30,20 +26,6 @@ void emit_dot_product(Assembler& code, const Target& target, ProductEngine engin
 }
 
 }  // namespace
-
-void KLoopEmitter::emit_subtract_window_sums(const Xmm& sum, const Xmm& window_sums,
-                                             const Xmm& zero_points, const Xmm& product) {
-  if (tile_.window_sums == WindowSums::products) {
-    code_.vpsubd(sum, sum, window_sums);
-  } else if (tile_.window_sums != WindowSums::words) {
-    code_.vpmulld(product, window_sums, zero_points);
-    code_.vpsubd(sum, sum, product);
-  } else if (target_.has_avx512()) {
-    code_.vpdpwssd(sum, window_sums, zero_points);
-  } else {
-    code_.vpdpwssd(sum, window_sums, zero_points, Xbyak::VexEncoding);
-  }
-}
 
 void KLoopEmitter::emit_output_of(int of_vector) {
   const Section address = code_.section(CodeSection::output_address);
@@ -93,23 +75,6 @@ void KLoopEmitter::emit_first_values() {
   }
 }
 
-/// Less the products of window sums and the zero point, of which there is one for each pixel.
-void KLoopEmitter::emit_compensated_values() {
-  constexpr size_t start = offsetof(DenseArguments, start);
-  emit_sums_or_argument(by_pixels(), start);
-  for (int i = 0; i < vectors_; ++i) {
-    code_.vmovups(vector(i), code_.ptr[reg::scratch + i * vector_bytes()]);
-  }
-  emit_sums_or_argument(!by_pixels(), start);
-  for (int row = 0; row < rows_; ++row) {
-    code_.vpbroadcastd(broadcast(), code_.ptr[reg::scratch + 4 * row]);
-    for (int i = 0; i < vectors_; ++i) {
-      by_pixels() ? code_.vpsubd(sum(row, i), broadcast(), vector(i))
-                  : code_.vpsubd(sum(row, i), vector(i), broadcast());
-    }
-  }
-}
-
 void KLoopEmitter::emit_prefetch_of_output() {
   const Section prefetch = code_.section(CodeSection::prefetch);
   emit_output_of(0);
@@ -117,64 +82,6 @@ void KLoopEmitter::emit_prefetch_of_output() {
     if (row > 0) emit_add_output_step(reg::output);
     for (int vector = 0; vector < vectors_; ++vector) {
       code_.prefetchw(code_.ptr[reg::output + vector * vector_bytes()]);
-    }
-  }
-}
-
-void KLoopEmitter::emit_start_of_input() {
-  code_.mov(reg::input, store(0, offsetof(TilePlace, pixel)));
-  code_.add(reg::input, argument(offsetof(DenseArguments, input)));
-  code_.mov(reg::input_step, argument(offsetof(DenseArguments, input_step)));
-  code_.lea(reg::input_steps_3, code_.ptr[reg::input_step + reg::input_step * 2]);
-  if (!unpacks_input()) {
-    code_.vmovups(product(), code_.constant(vector_constant<uint8_t>(
-                                 512, [](int i) { return i % 4 * 16 + i / 4; })));
-  }
-  if (!sums_pixels()) return;
-  code_.vpbroadcastd(ones(), code_.constant_of(uint32_t{0x01010101}));
-  for (int v = 0; v < vectors_; ++v) code_.vpxord(sum(rows_, v), sum(rows_, v), sum(rows_, v));
-}
-
-void KLoopEmitter::emit_start_of_sums() {
-  const Section sums = code_.section(CodeSection::window_sums);
-  emit_window_sums_of_rows(reg::window_sums);
-  for (int i = 0; i < vectors_; ++i) {
-    const Xmm& zero = has_row_of_sums() ? sum(rows_, i) : broadcast();
-    code_.vpxord(zero, zero, zero);
-    if (!has_row_of_sums()) code_.vmovups(code_.ptr[reg::window_sums + i * vector_bytes()], zero);
-  }
-}
-
-/// Times the zero point. In memory a sum takes some 17 cycles from one k step to the next, a little
-/// longer than the products of a tile that has no registers for it.
-void KLoopEmitter::emit_added_pixels() {
-  const Section sums = code_.section(CodeSection::window_sums);
-  const auto zero_point = code_.ptr_b[reg::arguments + offsetof(DenseArguments, zero_point_bytes)];
-  for (int i = 0; i < vectors_; ++i) {
-    if (has_row_of_sums()) {
-      code_.vpdpbusd(sum(rows_, i), vector(i), zero_point);
-      continue;
-    }
-    const Xbyak::Address in_memory = code_.ptr[reg::window_sums + i * vector_bytes()];
-    code_.vmovups(broadcast(), in_memory);
-    code_.vpdpbusd(broadcast(), vector(i), zero_point);
-    code_.vmovups(in_memory, broadcast());
-  }
-}
-
-/// Subtracts the window sums that the tile has added up, which are complete with the first group's
-/// last k step.
-void KLoopEmitter::emit_own_compensation(const TileRows& rows) {
-  for (int i = 0; i < vectors_; ++i) {
-    const Xbyak::Address in_memory = code_.ptr[reg::window_sums + i * vector_bytes()];
-    const Xmm& sums = has_row_of_sums() ? sum(rows_, i) : vector(i);
-    if (!has_row_of_sums()) {
-      code_.vmovups(sums, in_memory);
-    } else if (rows.begin == 0) {
-      code_.vmovups(in_memory, sums);
-    }
-    for (int row = rows.begin; row < rows.end; ++row) {
-      code_.vpsubd(sum(row, i), sum(row, i), sums);
     }
   }
 }
@@ -303,93 +210,6 @@ RegExp KLoopEmitter::row_address(int row, int position) const {
   return reg::pixel + tile_.source_offset(row);
 }
 
-/// The pixels of four channels, to the registers and to the packed input.
-void KLoopEmitter::emit_vectors_of_input() {
-  const Section loads = code_.section(CodeSection::load_pixels);
-  constexpr int line_bytes = 64;
-  const std::array channels = {RegExp(reg::input), reg::input + reg::input_step,
-                               reg::input + reg::input_step * 2, reg::input + reg::input_steps_3};
-  if (unpacks_input()) {
-    for (int first = 0; first < vectors_; first += 4) {
-      emit_unpacked_vectors(channels, first);
-    }
-  } else {
-    for (int i = 0; i < vectors_; ++i) emit_permuted_vector(channels, i);
-  }
-  for (int i = 0; i < vectors_; ++i) {
-    const Xmm& to = vector(i);
-    if (tile_.source == PixelSource::signed_input) emit_sign_flip(to);
-    if (!tile_.reads_input_once) code_.vmovups(code_.ptr[reg::pixel + i * vector_bytes()], to);
-  }
-  // Tiles of more bytes are so wide that their next lines would displace others' (a b of 768 x 768
-  // by one row: 0.65 instead of 0.80 of a stream).
-  if (vectors_ * ConvStore::max_lanes <= line_bytes) {
-    const Section prefetch = code_.section(CodeSection::prefetch);
-    for (const RegExp& channel : channels) code_.prefetcht0(code_.ptr[channel + line_bytes]);
-  }
-  code_.lea(reg::input, code_.ptr[reg::input + reg::input_step * 4]);
-}
-
-/// Adds 128 to bytes of the input, modulo 256.
-void KLoopEmitter::emit_sign_flip(const Xmm& bytes) {
-  assert(target_.has_avx512());
-  code_.vpxord(bytes, bytes, code_.repeated_constant(sign_bits));
-}
-
-/// Sixteen pixels in order.
-void KLoopEmitter::emit_permuted_vector(const std::array<RegExp, 4>& channels, int index) {
-  constexpr int lanes = ConvStore::max_lanes;
-  const Xbyak::Zmm to(vector(index).getIdx());
-  code_.vmovdqu32(Xmm(to.getIdx()), code_.ptr[channels[0] + index * lanes]);
-  for (size_t c = 1; c < channels.size(); ++c) {
-    code_.vinserti32x4(to, to, code_.ptr[channels[c] + index * lanes], c);
-  }
-  code_.vpermb(to, Xbyak::Zmm(product().getIdx()), to);
-}
-
-/// Four vectors by two shuffles each, which leave 128 bits i of vector j with the pixels 4 j to
-/// 4 j + 3 of sixteen i: emit_pixels_in_order puts the sums in order, once a tile.
-void KLoopEmitter::emit_unpacked_vectors(const std::array<RegExp, 4>& channels, int first) {
-  const std::array to = {vector(first), vector(first + 1), vector(first + 2), vector(first + 3)};
-  const Xmm low_01 = product();
-  const Xmm low_23 = broadcast();
-  for (size_t c = 0; c < channels.size(); ++c) {
-    code_.vmovdqu32(to[c], code_.ptr[channels[c] + first * ConvStore::max_lanes]);
-  }
-  const Section interleave = code_.section(CodeSection::interleave);
-  code_.vpunpcklbw(low_01, to[0], to[1]);
-  code_.vpunpckhbw(to[1], to[0], to[1]);
-  code_.vpunpcklbw(low_23, to[2], to[3]);
-  code_.vpunpckhbw(to[3], to[2], to[3]);
-  code_.vpunpcklwd(to[0], low_01, low_23);
-  code_.vpunpcklwd(to[2], to[1], to[3]);
-  code_.vpunpckhwd(to[3], to[1], to[3]);
-  code_.vpunpckhwd(to[1], low_01, low_23);
-}
-
-/// Transposes blocks of 128 bits of four vectors of each row at a time.
-void KLoopEmitter::emit_pixels_in_order() {
-  const Section order = code_.section(CodeSection::pixels_in_order);
-  constexpr uint8_t low_halves = 0x44;
-  constexpr uint8_t high_halves = 0xee;
-  constexpr uint8_t even = 0x88;
-  constexpr uint8_t odd = 0xdd;
-  const auto work = [&](int i) { return Xbyak::Zmm(vector(i).getIdx()); };
-  for (int row = 0; row < rows_; ++row) {
-    for (int first = 0; first < vectors_; first += 4) {
-      const auto a = [&](int i) { return Xbyak::Zmm(sum(row, first + i).getIdx()); };
-      code_.vshufi32x4(work(0), a(0), a(1), low_halves);
-      code_.vshufi32x4(work(1), a(0), a(1), high_halves);
-      code_.vshufi32x4(work(2), a(2), a(3), low_halves);
-      code_.vshufi32x4(work(3), a(2), a(3), high_halves);
-      code_.vshufi32x4(a(0), work(0), work(2), even);
-      code_.vshufi32x4(a(1), work(0), work(2), odd);
-      code_.vshufi32x4(a(2), work(1), work(3), even);
-      code_.vshufi32x4(a(3), work(1), work(3), odd);
-    }
-  }
-}
-
 /// Packed input comes from L2; no hardware prefetcher sees which cache lines the next tile needs.
 void KLoopEmitter::emit_prefetch_of_next_tile() {
   const Section prefetch = code_.section(CodeSection::prefetch);
@@ -433,41 +253,6 @@ void KLoopEmitter::emit_products(int row, int position) {
     const Xmm inputs = by_pixels() ? vector(i) : broadcast();
     const Xmm weights = by_pixels() ? broadcast() : vector(i);
     emit_dot_product(code_, target_, tile_.engine, sum(row, i), inputs, weights, product());
-  }
-}
-
-/// The address of the window sums of the register tile's pixels.
-void KLoopEmitter::emit_window_sums_of_rows(const Reg64& to) {
-  code_.mov(to, store(0, by_pixels() ? offsetof(TilePlace, source) : offsetof(TilePlace, pixel)));
-  if (!by_pixels()) code_.shl(to, 2);
-  code_.add(to, argument(offsetof(DenseArguments, window_sums)));
-}
-
-/// scratch = the address of the window sums of the register tile's pixels, or else an argument.
-void KLoopEmitter::emit_sums_or_argument(bool of_sums, size_t else_argument) {
-  if (of_sums) return emit_window_sums_of_rows(reg::scratch);
-  code_.mov(reg::scratch, argument(else_argument));
-}
-
-/// Subtracts window sums times zero points: those along the vectors are loaded once. Products of
-/// both are part of the first values.
-void KLoopEmitter::emit_compensation(const TileRows& rows) {
-  const bool is_done = tile_.window_sums == WindowSums::products;
-  if (is_done || tile_.window_sums == WindowSums::none) return;
-  const Section compensation = code_.section(CodeSection::compensation);
-  if (stores_window_sums()) return emit_own_compensation(rows);
-  constexpr size_t zero_points = offsetof(DenseArguments, weight_zero_points);
-  if (!sums_pixels()) emit_sums_or_argument(by_pixels(), zero_points);
-  for (int i = 0; !sums_pixels() && i < vectors_; ++i) {
-    code_.vmovups(vector(i), code_.ptr[reg::scratch + i * vector_bytes()]);
-  }
-  emit_sums_or_argument(!by_pixels(), zero_points);
-  for (int row = rows.begin; row < rows.end; ++row) {
-    code_.vpbroadcastd(broadcast(), code_.ptr[reg::scratch + 4 * row]);
-    for (int i = 0; i < vectors_; ++i) {
-      const Xmm along = sums_pixels() ? sum(rows_, i) : vector(i);
-      emit_subtract_window_sums(sum(row, i), along, broadcast(), product());
-    }
   }
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The K loop of the dense microkernel: inside jit/conv/dense only.
+// The K loop of the dense microkernel (k_loop.cpp, input_pixels.cpp, compensation.cpp): inside
+// jit/conv/dense only.
 #pragma once
 
 #include <array>
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -169,6 +171,8 @@ class KLoopEmitter {
   int tile_state_at_ = 0;             ///< with tile registers: from the stack pointer
 
  private:
+  static constexpr uint32_t sign_bits = 0x80808080;  ///< the four of a k group
+
   void emit_first_values();
   void emit_compensated_values();
   void emit_sums_or_argument(bool of_sums, size_t else_argument);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emitter of the dense microkernel, inside jit/conv/dense only: k_loop.cpp has its products,
-// tile_emitter.cpp its frame and epilogues, tile_stores.cpp and transposition.cpp its stores,
-// tile_registers.cpp all of AMX.
+// The emitter of the dense microkernel, inside jit/conv/dense only: k_loop.hpp names the files of
+// its products; tile_emitter.cpp has its frame and epilogues, tile_stores.cpp and transposition.cpp
+// its stores, tile_registers.cpp all of AMX.
 #pragma once
 
 #include <algorithm>
