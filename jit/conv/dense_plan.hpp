@@ -224,9 +224,9 @@ std::vector<ConvStore> window_sum_stores(const DensePlan& plan, const CacheBlock
 /// pixels.
 struct TileRun {
   DenseTile tile;
-  std::vector<ConvStore> stores;  ///< pixel-vectorised: of each vector; else empty
-  std::vector<TilePlace> places;  ///< channel-vectorised: of each tile; else empty
-  int64_t count = 0;              ///< of tiles
+  std::vector<ConvStore> stores;   ///< pixel-vectorised: of each vector; else empty
+  std::vector<TileOrigin> places;  ///< channel-vectorised: of each tile; else empty
+  int64_t count = 0;               ///< of tiles
 };
 /// All tiles of a block in the order of their pixels: one or two runs, or, where channel-vectorised
 /// tiles may not share pixels, some for each row.

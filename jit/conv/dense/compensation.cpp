@@ -9,7 +9,7 @@ namespace castor::jit::dense {
 
 /// The address of the window sums of the register tile's pixels.
 void KLoopEmitter::emit_window_sums_of_rows(const Reg64& to) {
-  code_.mov(to, store(0, by_pixels() ? offsetof(TilePlace, source) : offsetof(TilePlace, pixel)));
+  code_.mov(to, store(0, by_pixels() ? offsetof(TileOrigin, source) : offsetof(TileOrigin, pixel)));
   if (!by_pixels()) code_.shl(to, 2);
   code_.add(to, argument(offsetof(DenseArguments, window_sums)));
 }

@@ -12,7 +12,7 @@
 namespace castor::jit::dense {
 
 void KLoopEmitter::emit_start_of_input() {
-  code_.mov(reg::input, store(0, offsetof(TilePlace, pixel)));
+  code_.mov(reg::input, store(0, offsetof(TileOrigin, pixel)));
   code_.add(reg::input, argument(offsetof(DenseArguments, input)));
   code_.mov(reg::input_step, argument(offsetof(DenseArguments, input_step)));
   code_.lea(reg::input_steps_3, code_.ptr[reg::input_step + reg::input_step * 2]);

@@ -29,7 +29,7 @@ void emit_dot_product(Assembler& code, const Target& target, ProductEngine engin
 
 void KLoopEmitter::emit_output_of(int of_vector) {
   const Section address = code_.section(CodeSection::output_address);
-  code_.mov(reg::output, store(of_vector, offsetof(TilePlace, pixel)));
+  code_.mov(reg::output, store(of_vector, offsetof(TileOrigin, pixel)));
   code_.shl(reg::output, 2);
   if (tile_.has_tiles()) {  // transposed: channels are rows
     code_.mov(reg::scratch, state(TileState::result_channel));
@@ -50,7 +50,7 @@ void KLoopEmitter::emit_add_output_step(const Reg64& to) {
 void KLoopEmitter::emit_start() {
   const Section first = code_.section(CodeSection::first_values);
   code_.mov(reg::source, argument(offsetof(DenseArguments, source)));
-  code_.add(reg::source, store(0, offsetof(TilePlace, source)));
+  code_.add(reg::source, store(0, offsetof(TileOrigin, source)));
   if (tile_.prefetches_output) emit_prefetch_of_output();
   tile_.window_sums == WindowSums::products ? emit_compensated_values() : emit_first_values();
   code_.mov(reg::weights, argument(offsetof(DenseArguments, weights)));

@@ -27,7 +27,7 @@ using Xbyak::Xmm;
 namespace reg {
 inline const Reg64 arguments(Operand::RDI);
 inline const Reg64 source(Operand::R8);          ///< of the tile's first pixel
-inline const Reg64 stores(Operand::R10);         ///< the tile's ConvStore or TilePlace
+inline const Reg64 stores(Operand::R10);         ///< the tile's ConvStore or TileOrigin
 inline const Reg64 k_steps_end(Operand::R11);    ///< the end of the loop's offsets
 inline const Reg64 tiles(Operand::RBP);          ///< that are left; elsewhere with a frame pointer
 inline const Reg64 callers_stack(Operand::R12);  ///< unused with a frame pointer
@@ -128,11 +128,11 @@ class KLoopEmitter {
   int row_bytes() const { return vectors_ * vector_bytes(); }
 
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
-  /// A field of a vector's ConvStore; of vector 0 it may be one of the tile's TilePlace. With tile
+  /// A field of a vector's ConvStore; of vector 0 it may be one of the tile's TileOrigin. With tile
   /// registers it is the pixel of the tile before, whose accumulators are looked after.
   Xbyak::Address store(int of_vector, size_t offset) {
     if (tile_.has_tiles()) {
-      assert(offset == offsetof(TilePlace, pixel));
+      assert(offset == offsetof(TileOrigin, pixel));
       return state(TileState::result_pixel);
     }
     return code_.ptr[reg::stores + static_cast<size_t>(of_vector) * sizeof(ConvStore) + offset];

@@ -64,7 +64,7 @@ void DenseEmitter::emit_register_tiles() {
     transposes() ? emit_transposed() : emit_rows_epilogue();
   }
   code_.add(reg::stores,
-            static_cast<int>(by_pixels() ? vectors_ * sizeof(ConvStore) : sizeof(TilePlace)));
+            static_cast<int>(by_pixels() ? vectors_ * sizeof(ConvStore) : sizeof(TileOrigin)));
   code_.dec(tiles_left());
   code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
 }
@@ -110,7 +110,7 @@ void DenseEmitter::emit_exit() {
 /// What is added pixel by pixel comes from memory where tensors are large, and no hardware
 /// prefetcher sees the rows of several channels: it has the time of the products to arrive.
 void DenseEmitter::emit_prefetch_of_operands() {
-  epilogue_->emit_prefetch_of_rows(rows_, vectors_ * lanes_, store(0, offsetof(TilePlace, pixel)),
+  epilogue_->emit_prefetch_of_rows(rows_, vectors_ * lanes_, store(0, offsetof(TileOrigin, pixel)),
                                    reg::scratch);
 }
 
@@ -164,7 +164,7 @@ void DenseEmitter::emit_vector_epilogue(int vector) {
 void DenseEmitter::emit_point(EpilogueEmitter& epilogue, int vector, int first_row) {
   const Section operands = code_.section(CodeSection::epilogue_operands);
   const bool rows_of_pixels = by_pixels() || transposes();
-  rows_of_pixels ? code_.mov(reg::staged, store(vector, offsetof(TilePlace, pixel)))
+  rows_of_pixels ? code_.mov(reg::staged, store(vector, offsetof(TileOrigin, pixel)))
                  : code_.mov(reg::staged.cvt32(), vector * lanes_);
   if (first_row > 0) code_.add(reg::staged, first_row);
   if (!rows_of_pixels && tile_.has_tiles()) {
@@ -173,7 +173,7 @@ void DenseEmitter::emit_point(EpilogueEmitter& epilogue, int vector, int first_r
   epilogue.emit_point(reg::staged);
   if (rows_of_pixels && !tile_.has_tiles()) return;
   rows_of_pixels ? code_.mov(reg::staged, state(TileState::result_channel))
-                 : code_.mov(reg::staged, store(0, offsetof(TilePlace, pixel)));
+                 : code_.mov(reg::staged, store(0, offsetof(TileOrigin, pixel)));
   epilogue.emit_skip_rows(reg::staged);
 }
 

@@ -135,7 +135,7 @@ void KLoopEmitter::emit_next_tile(const Xbyak::Label& last) {
   const Section tiles = code_.section(CodeSection::tile_loop);
   Xbyak::Label next;
   code_.mov(reg::pixel, state(TileState::pixels));
-  code_.mov(reg::pixel, code_.ptr[reg::pixel + offsetof(TilePlace, pixel)]);
+  code_.mov(reg::pixel, code_.ptr[reg::pixel + offsetof(TileOrigin, pixel)]);
   code_.mov(state(TileState::result_pixel), reg::pixel);
   code_.mov(reg::pixel, state(TileState::channel));
   code_.mov(state(TileState::result_channel), reg::pixel);
@@ -194,7 +194,7 @@ void KLoopEmitter::emit_prefetch_of_weights() {
 
 /// Goes on to the next pixels; the zero flag says that there are none.
 void KLoopEmitter::emit_next_pixels() {
-  code_.add(state(TileState::pixels), sizeof(TilePlace));
+  code_.add(state(TileState::pixels), sizeof(TileOrigin));
   code_.dec(state(TileState::tiles_left));
 }
 
@@ -202,7 +202,7 @@ void KLoopEmitter::emit_tile_begin() {
   const Section tiles = code_.section(CodeSection::tile_loop);
   code_.mov(reg::pixel, state(TileState::pixels));
   code_.mov(reg::source, argument(offsetof(DenseArguments, source)));
-  code_.add(reg::source, code_.ptr[reg::pixel + offsetof(TilePlace, source)]);
+  code_.add(reg::source, code_.ptr[reg::pixel + offsetof(TileOrigin, source)]);
   code_.mov(reg::tile_weights, state(TileState::weights));
   code_.mov(reg::first_values, state(TileState::first_values));
   code_.xor_(reg::no_step.cvt32(), reg::no_step.cvt32());

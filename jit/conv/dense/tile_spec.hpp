@@ -209,7 +209,7 @@ int rows_of_group(int vectors, const Target& target);
 void peel_k_steps(DenseTile& tile, size_t k_steps, const Target& target);
 
 /// Where a channel-vectorised tile reads its input and stores its results.
-struct TilePlace {
+struct TileOrigin {
   int64_t pixel = 0;   ///< of the output: its first one, from that of the block
   int64_t source = 0;  ///< bytes from the block's first pixel
 };
@@ -224,8 +224,8 @@ struct ConvStore {
   int32_t order[max_lanes] = {};   ///< the lanes that are stored, in order
   int32_t stored[max_lanes] = {};  ///< as many times -1, then 0
 };
-static_assert(offsetof(ConvStore, pixel) == offsetof(TilePlace, pixel) &&
-              offsetof(ConvStore, source) == offsetof(TilePlace, source));
+static_assert(offsetof(ConvStore, pixel) == offsetof(TileOrigin, pixel) &&
+              offsetof(ConvStore, source) == offsetof(TileOrigin, source));
 
 /// The argument of the microkernel's code. All pointers are valid for all tiles. Those of a
 /// pixel-vectorised kernel are a line: tiles of consecutive vectors, whose last ones may store no
@@ -255,7 +255,7 @@ struct DenseArguments {
   /// packed input of one to that of the next.
   int64_t k_groups = 1;
   int64_t k_group_step = 0;
-  const TilePlace* places = nullptr;  ///< channel-vectorised: by tile
+  const TileOrigin* places = nullptr;  ///< channel-vectorised: by tile
   /// With tile registers: bytes of the input from one column to the next, and from the first pixel
   /// of each pixel tile to that of the next one.
   int64_t pixel_step = 0;

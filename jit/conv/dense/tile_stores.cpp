@@ -18,7 +18,7 @@ constexpr int kept_lanes_vector = 14;
 /// The output at the tile's first row.
 void DenseEmitter::emit_row_output() {
   const Section address = code_.section(CodeSection::output_address);
-  code_.mov(reg::row_output, store(0, offsetof(TilePlace, pixel)));
+  code_.mov(reg::row_output, store(0, offsetof(TileOrigin, pixel)));
   by_pixels() ? code_.shl(reg::row_output, 2) : code_.imul(reg::row_output, reg::output_step);
   if (tile_.has_tiles()) {
     code_.mov(reg::tile_scratch, state(TileState::result_channel));

@@ -324,7 +324,7 @@ class ChannelKernelCall : public KernelOperands {
 
   std::vector<int32_t> expected() const {
     std::vector<int32_t> all(output_.size(), untouched);
-    for (const TilePlace& first : origins_) {
+    for (const TileOrigin& first : origins_) {
       for (int i = 0; i < tile_.pixels(); ++i) {
         const auto source = (first.source + i / tile_.columns * tile_.row_step +
                              i % tile_.columns * tile_.pixel_step) /
@@ -350,7 +350,7 @@ class ChannelKernelCall : public KernelOperands {
 
   const bool transposes_;
   const int step_;
-  std::vector<TilePlace> origins_;
+  std::vector<TileOrigin> origins_;
 };
 
 /// Words of sums and zero points multiply to what they stand for.

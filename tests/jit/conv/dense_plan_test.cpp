@@ -147,7 +147,7 @@ TEST(DensePlans, TilesOfChannelsCoverEachPixelInOrderInsideTheSource) {
       const CacheBlock block = {rows, plan.block.columns};
       int64_t covered = 0;  // pixels, as the output has them
       for (const TileRun& run : tile_runs(plan, block)) {
-        for (const TilePlace& place : run.places) {
+        for (const TileOrigin& place : run.places) {
           const int64_t row = place.pixel / plan.columns.output;
           const int64_t column = place.pixel % plan.columns.output;
           ASSERT_LE(place.pixel, covered == 0 || column > 0 ? covered : place.pixel);

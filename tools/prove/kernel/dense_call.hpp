@@ -62,7 +62,7 @@ class DenseCall {
   Status compare(KernelCall& call);
 
  private:
-  using Origin = jit::TilePlace;
+  using Origin = jit::TileOrigin;
 
   bool is_along_pixels() const { return tile_.vectorised == jit::Vectorised::pixels; }
   /// Pixels, of which some may not be stored.
