@@ -174,7 +174,7 @@ class BlockRun {
     const int64_t input_channel =
         place.image * geometry.channels + place.group * geometry.group_channels();
     arguments.input_step = plan_.rows.input * plan_.columns.input;
-    arguments.zero_point_bytes = static_cast<uint8_t>(call_.weights.zero_point()) * 0x01010101u;
+    arguments.zero_point_bytes = in_all_bytes(static_cast<uint8_t>(call_.weights.zero_point()));
     arguments.input = call_.operands[0] + input_channel * arguments.input_step +
                       place.row * plan_.columns.input + place.column;
     return arguments;

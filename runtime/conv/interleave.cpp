@@ -120,7 +120,7 @@ KGroupSpec k_group_spec(jit::ProductEngine engine, int64_t elements, uint8_t sig
   return {.engine = engine,
           .elements = there,
           .present = present,
-          .sign_flips = sign_flip * 0x01010101u & present,
+          .sign_flips = in_all_bytes(sign_flip) & present,
           .zeros = (zero | zero << 16) & all};
 }
 

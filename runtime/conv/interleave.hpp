@@ -10,6 +10,9 @@
 
 namespace castor::detail {
 
+/// The byte four times.
+constexpr uint32_t in_all_bytes(uint8_t byte) { return byte * uint32_t{0x01010101}; }
+
 /// How elements, bytes, become a k group: those of i16 pairs are the low bytes of i16. The result
 /// is (bytes ^ sign_flips) - zeros, a difference of i16.
 struct KGroupSpec {

@@ -70,7 +70,7 @@ class BlockPlanes : protected InputBlock {
     fill(0, of.first_row);
     fill(of.end_row, row_count_);
   }
-  uint32_t pad() const { return pad_ * 0x01010101u; }
+  uint32_t pad() const { return in_all_bytes(pad_); }
 
   const jit::PackedPlanes& planes_;
   uint32_t* to_;
@@ -160,7 +160,7 @@ class CodePacker : BlockPlanes {
     arguments.row_step = 4 * planes_.pitch;
     arguments.k_groups = 1;
     arguments.rows = of.end_row - of.first_row;
-    arguments.flips = sign_flip_ * 0x01010101u;
+    arguments.flips = in_all_bytes(sign_flip_);
     arguments.padding = pad() ^ arguments.flips;
     return arguments;
   }

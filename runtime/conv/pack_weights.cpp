@@ -293,7 +293,7 @@ void WeightPacker::call(Rows& of, const Range& range, PackWeightsArguments& argu
   arguments.skip = (extents_.in_slice - spec.positions) * of.step;
   arguments.lanes = of.stored;
   arguments.sums = of.sums.data();
-  arguments.flips = flip() * 0x01010101u;
+  arguments.flips = in_all_bytes(flip());
   if (code != nullptr) return code->call(&arguments);
   pack_by_loops(of, spec, arguments);
 }

@@ -6,6 +6,8 @@
 
 #include "runtime/conv/sliding.hpp"
 
+#include "runtime/conv/interleave.hpp"
+
 namespace castor::detail {
 
 namespace {
@@ -22,8 +24,6 @@ std::pair<int32_t, int32_t> range_of(const std::byte* weights, int64_t count, bo
   }
   return {min - flip, max - flip};
 }
-
-uint32_t in_all_bytes(int32_t byte) { return static_cast<uint8_t>(byte) * uint32_t{0x01010101}; }
 
 /// Byte by byte, modulo 256.
 uint32_t difference_of_bytes(uint32_t a, uint32_t b) {
@@ -81,7 +81,7 @@ class ChannelPacker {
       }
     }
     if (!plan_.spec.has_pairs()) {
-      const uint32_t left = in_all_bytes(zero_point - subtracted);
+      const uint32_t left = in_all_bytes(static_cast<uint8_t>(zero_point - subtracted));
       for (size_t i = 0; i < zero_points_; ++i, to += lanes_) {
         *to = static_cast<int32_t>(left & plan_.row_weights[i].mask);
       }
@@ -93,7 +93,7 @@ class ChannelPacker {
  private:
   /// A row of the filter, moving `to` on. Returns the sum of its weights as u8.
   uint32_t pack_row(int64_t first, int32_t subtracted, int32_t*& to) const {
-    const uint32_t subtracted_bytes = in_all_bytes(subtracted);
+    const uint32_t subtracted_bytes = in_all_bytes(static_cast<uint8_t>(subtracted));
     const uint32_t flip = operands_.w_is_signed ? 0x80808080 : 0;
     const int64_t lanes = lanes_;
     const bool has_pairs = plan_.spec.has_pairs();

@@ -18,7 +18,7 @@ namespace {
 constexpr int work_registers = 2;
 
 const std::array saved_registers = {reg::input, reg::tiles, reg::callers_stack, reg::row_output};
-/// Where `uses_all_registers`.
+/// Saved as well where the code uses all registers (`uses_all_registers`).
 const std::array more_saved_registers = {Reg64(Operand::R14), Reg64(Operand::R15)};
 
 }  // namespace

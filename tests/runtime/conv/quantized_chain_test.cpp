@@ -146,6 +146,8 @@ TEST(QuantizedChain, TakesPixelsFromTheInputWhereWeightsHaveOneZeroPoint) {
     const auto* dense = step.convolution->dense();
     ASSERT_NE(dense, nullptr);
     EXPECT_NE(dense->input_code, nullptr) << type;
+    EXPECT_GT(dense->plan.channel_tiles, 1) << type;
+    EXPECT_EQ(dense->window_sums, jit::WindowSums::products) << type;
   }
 }
 
