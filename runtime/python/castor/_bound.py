@@ -24,32 +24,37 @@ class Call:
     than a small kernel.
     """
 
-    __slots__ = ("arguments", "error", "inputs", "options", "outputs")
+    __slots__ = ("_arguments", "_error", "_options", "_views")
 
     def __init__(
         self, bound: _library.Handle, inputs: Sequence[Operand], outputs: Sequence[Operand]
     ) -> None:
         sources = (View * len(inputs))(*map(view_of, inputs))
         targets = (View * len(outputs))(*map(view_of, outputs))
-        self.error = ErrorStructure()
-        self.options = RunOptions(struct_size=sizeof(RunOptions))
+        self._error = ErrorStructure()
+        self._options = RunOptions(struct_size=sizeof(RunOptions))
         # An entry of an array of ctypes is a new object each time; these are kept.
-        self.inputs = [sources[index] for index in range(len(inputs))]
-        self.outputs = [targets[index] for index in range(len(outputs))]
-        self.arguments = (
+        self._views: List[View] = [*sources, *targets]
+        self._arguments = (
             bound.pointer,
             sources,
             c_size_t(len(inputs)),
             targets,
             c_size_t(len(outputs)),
-            byref(self.options),
-            byref(self.error),
+            byref(self._options),
+            byref(self._error),
         )
 
-    def run(self) -> None:
-        """Computes the outputs."""
-        if bound_kernel_run(*self.arguments):
-            raise exception_of(self.error)
+    def run(self, addresses: Sequence[int], threads: Optional[int]) -> None:
+        """Computes from and to tensors at these addresses, inputs first."""
+        for view, address in zip(self._views, addresses):
+            view.data = address
+        if threads is not None:
+            self._options.executor = _runtime.executor(threads)
+        if bound_kernel_run(*self._arguments):
+            raise exception_of(self._error)
+        if threads is not None:
+            self._options.executor = None
 
 
 def view_of(operand: Operand) -> View:
@@ -68,12 +73,9 @@ def view_of(operand: Operand) -> View:
 
 
 class Bound:
-    """A kernel for given shapes, strides and element types of all inputs and outputs.
+    """A kernel for given shapes, strides and element types of all inputs and outputs."""
 
-    `calls` are those that no thread uses at present.
-    """
-
-    __slots__ = ("_handle", "_inputs", "_outputs", "calls")
+    __slots__ = ("_calls", "_handle", "_inputs", "_outputs")
 
     def __init__(
         self, kernel: _library.Handle, inputs: Sequence[Operand], outputs: Sequence[Operand]
@@ -92,32 +94,24 @@ class Bound:
         )
         self._inputs = [operand.without_owner() for operand in inputs]
         self._outputs = [operand.without_owner() for operand in outputs]
-        self.calls: List[Call] = []
+        self._calls: List[Call] = []  # that no thread uses at present
 
     @property
     def pointer(self) -> c_void_p:
         """The castor_bound_kernel."""
         return self._handle.pointer
 
-    def new_call(self) -> Call:
-        """A call to add to `calls`, when it has returned, for whoever comes next."""
-        return Call(self._handle, self._inputs, self._outputs)
+    def run(self, addresses: Sequence[int], threads: Optional[int]) -> None:
+        """Computes from and to tensors at these addresses, inputs first.
 
-    def run(self, inputs: Sequence[int], outputs: Sequence[int], threads: Optional[int]) -> None:
-        """Computes from and to tensors at these addresses, whose owners the caller keeps."""
+        The caller keeps their owners.
+        """
         try:
-            call = self.calls.pop()
+            call = self._calls.pop()
         except IndexError:
-            call = self.new_call()
-        for view, address in zip(call.inputs, inputs):
-            view.data = address
-        for view, address in zip(call.outputs, outputs):
-            view.data = address
-        if threads is not None:
-            call.options.executor = _runtime.executor(threads)
-        call.run()
-        call.options.executor = None
-        self.calls.append(call)
+            call = Call(self._handle, self._inputs, self._outputs)
+        call.run(addresses, threads)
+        self._calls.append(call)
 
 
 def output_shapes(kernel: _library.Handle, inputs: Sequence[Operand]) -> List[Tuple[int, ...]]:

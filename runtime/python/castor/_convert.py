@@ -7,6 +7,7 @@ from typing import Any, Optional, Tuple
 
 import numpy as np
 
+from castor._address import address_of
 from castor._bound import Bound
 from castor._cache import Cache
 from castor._conversions import Options, bound_conversion, is_column_major
@@ -53,22 +54,22 @@ def convert(
     given = (dtype, overflow, rounding, nan)
     location: Optional[Tuple[Any, int]] = None
     prepared: Optional[PreparedCall]
-    if threads is None and out is not None:
-        if _converted_into(x, given, out):
+    if out is not None:
+        if _converted_into(x, given, out, threads):
             return out
-    elif threads is None and isinstance(x, np.ndarray):
+    elif isinstance(x, np.ndarray):
         prepared = _prepared.get((x.dtype, dtype, overflow, rounding, nan, x.shape, x.strides))
         if prepared is not None:
-            return prepared((x,))
-    elif threads is None and isinstance(x, Tensor):
+            return prepared.at([address_of(x)], threads)
+    elif isinstance(x, Tensor):
         prepared = _prepared.get((x.element, dtype, overflow, rounding, nan, x.shape))
         if prepared is not None:
-            return prepared((x,))
-    elif threads is None:
+            return prepared.at([address_of(x.data)], threads)
+    else:
         location = located(x)
         prepared = None if location is None else _prepared.get((location[0], given))
         if location is not None and prepared is not None:
-            return prepared.at((location[1],))
+            return prepared.at([location[1]], threads)
     options = Options(overflow, rounding, nan)
     source = input_operand(x)
     if out is not None:
@@ -81,7 +82,7 @@ def convert(
     result = new_output(target, source.shape, order)
     destination = output_operand(result)
     bound = bound_conversion(source, destination, options)
-    bound.run([source.address], [destination.address], threads)
+    bound.run((source.address, destination.address), threads)
     if are_lent([source], [x]):
         key = (dtype, overflow, rounding, nan, x.shape)
         whole = (x.element, *key) if isinstance(x, Tensor) else (x.dtype, *key, x.strides)
@@ -91,7 +92,7 @@ def convert(
     return result
 
 
-def _converted_into(x: Any, given: Tuple[Any, ...], out: Any) -> bool:
+def _converted_into(x: Any, given: Tuple[Any, ...], out: Any, threads: Optional[int]) -> bool:
     """Whether a call of this form was seen before, and is done."""
     source, target = located(x), located_output(out)
     if source is None or target is None:
@@ -99,7 +100,7 @@ def _converted_into(x: Any, given: Tuple[Any, ...], out: Any) -> bool:
     bound: Optional[Bound] = _prepared_into.get((source[0], target[0], given))
     if bound is None:
         return False
-    bound.run((source[1],), (target[1],), None)
+    bound.run((source[1], target[1]), threads)
     return True
 
 
@@ -113,7 +114,7 @@ def _convert_unpacked(
     packed = empty_tensor(target, source.shape)
     destination = output_operand(packed)
     bound = bound_conversion(source, destination, options)
-    bound.run([source.address], [destination.address], threads)
+    bound.run((source.address, destination.address), threads)
     unpack(packed, result)
     return result
 
@@ -138,7 +139,7 @@ def _convert_into(
     if destination.shape != source.shape:
         raise ValueError(f"out has shape {destination.shape}, expected {source.shape}")
     bound = bound_conversion(source, destination, options)
-    bound.run([source.address], [destination.address], threads)
+    bound.run((source.address, destination.address), threads)
     if unpacked is not None:
         unpack(packed, unpacked[0])
         return

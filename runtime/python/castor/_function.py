@@ -144,18 +144,18 @@ class Function:
         `out` is an array or a castor.Tensor for the result, or a sequence of one for each. With
         `threads` large work is split over that many threads; 0 stands for one for each core.
         """
-        if threads is None and out is None:
+        if out is None:
             prepared: Optional[PreparedCall] = self._prepared.get(form_of(inputs))
             if prepared is not None:
-                return prepared(inputs)
-        elif threads is None:
+                return prepared(inputs, threads)
+        else:
             results = list(out) if isinstance(out, (tuple, list)) else [out]
             locations = locations_of(inputs, results)
             bound: Optional[Bound] = None
             if locations is not None:
                 bound = self._prepared_into.get((len(inputs), locations[0]))
             if locations is not None and bound is not None:
-                bound.run(locations[1][: len(inputs)], locations[1][len(inputs) :], None)
+                bound.run(locations[1], threads)
                 return results[0] if len(results) == 1 else tuple(results)
         return self._call(self.kernel, self._bound, inputs, out, threads)
 
@@ -180,18 +180,14 @@ class Function:
         if bound is None:
             bound = Bound(kernel, inputs, outputs)
             cache.add(key, bound)
-        bound.run(
-            [operand.address for operand in inputs],
-            [operand.address for operand in outputs],
-            threads,
-        )
+        addresses = [operand.address for operand in (*inputs, *outputs)]
+        bound.run(addresses, threads)
         if kernel is self.kernel and out is None and are_lent(inputs, given):
             shapes = [operand.shape for operand in outputs]
             prepared = PreparedCall(bound, list(zip(self.output_elements, shapes)))
             self._prepared.add(form_of(given), prepared)
         elif kernel is self.kernel and out is not None:
             locations = locations_of(given, results)
-            addresses = [operand.address for operand in (*inputs, *outputs)]
             if locations is not None and locations[1] == addresses:
                 self._prepared_into.add((len(inputs), locations[0]), bound)
         return results[0] if len(results) == 1 else tuple(results)

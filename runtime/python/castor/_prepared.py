@@ -80,41 +80,33 @@ def new_output(element: ElementType, shape: Tuple[int, ...], order: Any = "C") -
 class PreparedCall:
     """All that is known of a call before its data is: the kernel, the views, the results."""
 
-    __slots__ = ("_bound", "_calls", "_makers", "_order")
+    __slots__ = ("_bound", "_makers", "_order")
 
     def __init__(
         self, bound: Bound, results: Sequence[Tuple[ElementType, Tuple[int, ...]]], order: Any = "C"
     ) -> None:
         self._bound = bound
-        self._calls = bound.calls
         self._order = order
         self._makers = [
             (element, element.dtype, shape, element.bytes_of(math.prod(shape)))
             for element, shape in results
         ]
 
-    def __call__(self, inputs: Sequence[Any]) -> Any:
+    def __call__(self, inputs: Sequence[Any], threads: Optional[int]) -> Any:
         """The result, or a tuple of several."""
-        return self.at([address_of(x if isinstance(x, np.ndarray) else x.data) for x in inputs])
+        addresses = [address_of(x if isinstance(x, np.ndarray) else x.data) for x in inputs]
+        return self.at(addresses, threads)
 
-    def at(self, addresses: Sequence[int]) -> Any:
+    def at(self, addresses: List[int], threads: Optional[int]) -> Any:
         """The result, or a tuple of several, from inputs whose data are at these addresses."""
-        try:
-            call = self._calls.pop()
-        except IndexError:
-            call = self._bound.new_call()
-        for view, address in zip(call.inputs, addresses):
-            view.data = address
         results: List[Any] = []
-        for view, (element, dtype, shape, size) in zip(call.outputs, self._makers):
+        for element, dtype, shape, size in self._makers:
             if dtype is None:
                 data = np.empty(size, np.uint8)
-                view.data = address_of(data)
                 results.append(Tensor.of_packed(data, element, shape))
             else:
-                array = np.empty(shape, dtype, self._order)
-                view.data = address_of(array)
-                results.append(array)
-        call.run()
-        self._calls.append(call)
+                data = np.empty(shape, dtype, self._order)
+                results.append(data)
+            addresses.append(address_of(data))
+        self._bound.run(addresses, threads)
         return results[0] if len(results) == 1 else tuple(results)

@@ -14,7 +14,8 @@ from castor.errors import InvalidArgumentError, UnsupportedError
 
 _lock = threading.Lock()
 _runtimes: Dict[Tuple[Optional[str], bool], _library.Handle] = {}
-_pools: Dict[int, _library.Handle] = {}
+_pools: List[_library.Handle] = []
+_executors: Dict[int, int] = {}  # by the number of threads that was asked for
 
 
 def tiers() -> Dict[str, int]:
@@ -69,24 +70,26 @@ def runnable_tiers() -> List[str]:
 
 def executor(threads: int) -> int:
     """The address of an executor of that many threads; 0: one for each core."""
-    made = _pools.get(threads)
+    made = _executors.get(threads)
     if made is None:
         with _lock:
-            if threads not in _pools:
+            if threads not in _executors:
                 handle = _library.Handle(_library.thread_pool_destroy)
                 _library.thread_pool_create(threads, byref(handle.pointer))
-                _pools[threads] = handle
-            made = _pools[threads]
-    return int(_library.thread_pool_executor(made.pointer))
+                _pools.append(handle)
+                _executors[threads] = int(_library.thread_pool_executor(handle.pointer))
+            made = _executors[threads]
+    return made
 
 
 def _forget_threads() -> None:
     """In a forked child, which has none of its parent's threads and must not wait for them."""
     global _lock
     _lock = threading.Lock()
-    for pool in _pools.values():
+    for pool in _pools:
         pool.pointer.value = None
     _pools.clear()
+    _executors.clear()
 
 
 os.register_at_fork(after_in_child=_forget_threads)
