@@ -14,6 +14,7 @@ struct Verdict {
   enum class Kind : uint8_t {
     taken,   ///< castor computes it
     folded,  ///< its outputs follow from constants: they are constants of the graph now
+    unread,  ///< nothing that the graph gives depends on it: it need not run
     left,
   };
   Kind kind = Kind::left;

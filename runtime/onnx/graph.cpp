@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <queue>
 
+#include "runtime/onnx/extent_names.hpp"
+
 namespace castor::onnx {
 
 namespace {
@@ -203,6 +205,7 @@ Status connect(Graph& graph) {
   if (Status status = check_sources(graph); !status) return status;
   if (Status status = sort_nodes(graph); !status) return status;
   set_links(graph);
+  name_extents(graph);
   return {};
 }
 

@@ -90,7 +90,8 @@ struct Graph {
 /// "node conv_1 (ConvInteger)": how messages name a node. One without a name goes by its index.
 std::string describe(const Graph& graph, NodeIndex node);
 
-/// Puts the nodes in order, and sets producers, consumers and `is_output`. Refuses
+/// Puts the nodes in order, sets producers, consumers and `is_output`, and makes names of extents
+/// identifiers (extent_names.hpp). Refuses
 /// (invalid_argument) cycles, values that nothing defines or several nodes do, and repeated inputs;
 /// the message names the node.
 Status connect(Graph& graph);

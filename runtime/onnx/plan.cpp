@@ -13,6 +13,21 @@ namespace castor::onnx {
 
 namespace {
 
+/// Which nodes the graph's outputs depend on. Its nodes are in order.
+std::vector<bool> read_nodes(const Graph& graph) {
+  std::vector<bool> is_read(graph.nodes.size());
+  for (NodeIndex index = static_cast<NodeIndex>(graph.nodes.size()); index-- > 0;) {
+    for (const ValueIndex output : graph.nodes[index].outputs) {
+      if (output == absent) continue;
+      const Value& value = graph.values[output];
+      is_read[index] = is_read[index] || value.is_output ||
+                       std::ranges::any_of(value.consumers,
+                                           [&](NodeIndex consumer) { return is_read[consumer]; });
+    }
+  }
+  return is_read;
+}
+
 /// Whether a value that a unit computes is read outside of it.
 bool leaves(const Graph& graph, const std::vector<NodeIndex>& nodes, ValueIndex index) {
   const Value& value = graph.values[index];
@@ -59,7 +74,9 @@ Result<FunctionPtr> whole_function(const Plan& plan) {
   for (const ValueIndex input : graph.inputs) into.tensor(input);
   for (NodeIndex index = 0; index < graph.nodes.size(); ++index) {
     const Verdict& verdict = plan.verdicts[index];
-    if (verdict.kind == Verdict::Kind::folded) continue;
+    const bool does_nothing =
+        verdict.kind == Verdict::Kind::folded || verdict.kind == Verdict::Kind::unread;
+    if (does_nothing) continue;
     if (verdict.kind == Verdict::Kind::left) into.refuse(verdict.reason);
     translate(graph.nodes[index], into);
     if (into.refusal()) {
@@ -84,6 +101,10 @@ Result<Plan> make_plan(Graph graph, const PlanOptions& options) {
   }
   auto verdicts = examine(graph);
   if (!verdicts) return verdicts.error();
+  const std::vector<bool> is_read = read_nodes(graph);
+  for (NodeIndex index = 0; index < graph.nodes.size(); ++index) {
+    if (!is_read[index]) (*verdicts)[index] = {Verdict::Kind::unread, {}};
+  }
   Plan plan{std::move(read), std::move(graph), std::move(*verdicts), {}};
   std::vector<bool> is_taken;
   for (const Verdict& verdict : plan.verdicts) {

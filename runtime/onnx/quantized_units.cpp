@@ -17,14 +17,15 @@ struct Pattern {
   std::string_view op_type;  ///< the operator of floats
   std::string_view fused;    ///< the operator of the unit
   std::string_view domain;
-  int64_t w_axis;      ///< the axis of w's scales, where there are several
-  bool may_transpose;  ///< transB of w changes that axis
+  /// The axis of w's scales, where there are several; a negative one counts from the end.
+  int64_t w_axis;
+  bool may_transpose;  ///< transB of w, which has two axes, changes that axis
 };
 
 constexpr Pattern patterns[] = {
     {"Conv", "QLinearConv", "", 0, false},
-    {"MatMul", "QLinearMatMul", "", 1, false},
-    {"Gemm", "QGemm", microsoft_domain, 1, true},
+    {"MatMul", "QLinearMatMul", "", -1, false},
+    {"Gemm", "QGemm", microsoft_domain, -1, true},
 };
 
 const Pattern* pattern_of(const Node& node) {
@@ -32,7 +33,17 @@ const Pattern* pattern_of(const Node& node) {
   return at == std::end(patterns) || !node.domain.empty() ? nullptr : &*at;
 }
 
-bool is_pool(const Node& node) { return node.op_type == "MaxPool" && node.domain.empty(); }
+/// Whether it is ONNX's own operator of that name: other domains have others of the same name.
+bool is_op(const Node& node, std::string_view op_type) {
+  return node.op_type == op_type && node.domain.empty();
+}
+
+/// ONNX Runtime's quantizer writes QuantizeLinear and DequantizeLinear into its own domain as well.
+bool is_quantizing_op(const Node& node, std::string_view op_type) {
+  return node.op_type == op_type && (node.domain.empty() || node.domain == microsoft_domain);
+}
+
+bool is_pool(const Node& node) { return is_op(node, "MaxPool"); }
 
 bool is_byte(std::optional<ElementType> type) {
   return type == ElementType::u8 || type == ElementType::i8;
@@ -72,10 +83,12 @@ class Fuser {
     return node(index).outputs.size() == 1 && node(index).has_output(0);
   }
 
-  std::optional<NodeIndex> producer(const Node& reader, size_t i, std::string_view op_type) const {
+  /// The DequantizeLinear whose output an input is.
+  std::optional<NodeIndex> dequantizer(const Node& reader, size_t i) const {
     if (!reader.has_input(i)) return std::nullopt;
     const NodeIndex index = value(reader.inputs[i]).producer;
-    const bool fits = index != no_node && node(index).op_type == op_type && has_one_output(index);
+    const bool fits = index != no_node && is_quantizing_op(node(index), "DequantizeLinear") &&
+                      has_one_output(index);
     return fits ? std::optional(index) : std::nullopt;
   }
 
@@ -92,7 +105,7 @@ class Fuser {
     if (at.constant) return at.constant->element;
     if (at.element || at.producer == no_node) return at.element;
     const Node& from = node(at.producer);
-    if (from.op_type != "QuantizeLinear") return std::nullopt;
+    if (!is_quantizing_op(from, "QuantizeLinear")) return std::nullopt;
     if (from.has_input(2)) return element_of(from.inputs[2]);
     return element_type_of(from.integer("output_dtype", 0)).value_or(ElementType::u8);
   }
@@ -105,7 +118,7 @@ class Fuser {
   }
 
   std::optional<Operand> operand(const Node& reader, size_t i) const {
-    const auto index = producer(reader, i, "DequantizeLinear");
+    const auto index = dequantizer(reader, i);
     if (!index || node(*index).integer("block_size", 0) != 0) return std::nullopt;
     const Node& from = node(*index);
     if (!from.has_input(0) || !from.has_input(1)) return std::nullopt;
@@ -128,11 +141,12 @@ class Fuser {
     const Tensor* scale = constant(found->scale);
     if (is_single(scale)) return found;
     const bool is_transposed = pattern.may_transpose && reader.integer("transB", 0) != 0;
-    const int64_t axis = is_transposed ? 1 - pattern.w_axis : pattern.w_axis;
     const Tensor* w = constant(found->value);
     if (scale == nullptr || w == nullptr || scale->shape.rank() != 1) return std::nullopt;
-    const int64_t written = node(found->dequantize).integer("axis", 1);
-    const bool fits = (written < 0 ? written + w->shape.rank() : written) == axis;
+    const int64_t rank = w->shape.rank();
+    const auto from_start = [&](int64_t axis) { return axis < 0 ? axis + rank : axis; };
+    const int64_t axis = from_start(is_transposed ? -2 : pattern.w_axis);
+    const bool fits = rank >= 2 && from_start(node(found->dequantize).integer("axis", 1)) == axis;
     return fits ? found : std::nullopt;
   }
 
@@ -210,12 +224,15 @@ class Fuser {
     const bool is_plain =
         at.number("alpha", 1) == 1 && at.number("beta", 1) == 1 && at.integer("transA", 0) == 0;
     auto reader = is_plain ? only_reader(centre) : std::nullopt;
-    if (reader && node(*reader).op_type == "Relu") {
+    if (reader && is_op(node(*reader), "Relu")) {
       unit.relu = reader;
       reader = only_reader(*reader);
     }
     const NodeIndex last = unit.relu.value_or(centre);
     if (!reader || !is_quantizer(*reader, node(last).outputs[0])) return std::nullopt;
+    // The zero point is the least code of what Relu gives only where larger numbers have larger
+    // codes.
+    if (unit.relu && !scale_of_codes(node(*reader).inputs[1])) return std::nullopt;
     unit.quantize = *reader;
     return unit;
   }
@@ -224,7 +241,7 @@ class Fuser {
   bool is_quantizer(NodeIndex index, ValueIndex real) const {
     const Node& at = node(index);
     const bool is_whole = has_one_output(index) && at.has_input(0) && at.has_input(1);
-    return is_whole && at.inputs[0] == real && at.op_type == "QuantizeLinear" &&
+    return is_whole && at.inputs[0] == real && is_quantizing_op(at, "QuantizeLinear") &&
            at.integer("block_size", 0) == 0 && is_single(constant(at.inputs[1])) &&
            is_byte(element_of(at.outputs[0]));
   }
@@ -241,6 +258,7 @@ class Fuser {
     Node fused = node(unit.centre);
     fused.op_type = pattern.fused;
     fused.domain = pattern.domain;
+    fused.attributes.erase("beta");  // it is 1, and QGemm has none
     std::vector<NodeIndex> dequantizers = {unit.x.dequantize, unit.w.dequantize};
     if (unit.bias) dequantizers.push_back(unit.bias->dequantize);
     std::vector<NodeIndex> taken = {unit.centre, unit.quantize};

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/onnx/signature.hpp"
 #include "runtime/onnx/translation.hpp"
 
 namespace castor::onnx {
@@ -18,6 +19,7 @@ struct Rule {
   std::string_view op_type;
   std::string_view domain;  ///< empty for ONNX's own
   Outputs (*outputs)(const Node& node, Translation& into);
+  Signature signature{};
 };
 
 /// The row of an operator, or null.

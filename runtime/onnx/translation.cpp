@@ -13,29 +13,19 @@ namespace {
 /// Constants up to this size are cheaper copied than told apart.
 constexpr size_t small_constant = 256;
 
-/// Unknown extents get names, so that results of shape ops can name them.
+/// Unknown extents get names, so that results of shape ops can name them; `name_extents` keeps
+/// those of the graph apart from these.
 Shape with_names(const Shape& shape, ValueIndex value) {
   Shape named = shape;
   for (size_t axis = 0; axis < named.size(); ++axis) {
     Dim& dim = named[axis];
     if (dim.is_fixed()) continue;
-    dim.name = dim.name.empty() ? fmt::format("v{}_{}", value, axis) : identifier(dim.name);
+    if (dim.name.empty()) dim.name = generated_name(value, axis);
   }
   return named;
 }
 
 }  // namespace
-
-std::string identifier(std::string_view name) {
-  std::string result;
-  for (const char letter : name) {
-    const bool stays = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-                       (letter >= '0' && letter <= '9');
-    result += stays ? letter : '_';
-  }
-  const bool needs_start = result.empty() || (result[0] >= '0' && result[0] <= '9');
-  return needs_start ? "n" + result : result;
-}
 
 Translation::Translation(const Graph& graph, std::string name, Constants constants)
     : graph_(graph), constants_(constants), builder_(std::move(name)) {}

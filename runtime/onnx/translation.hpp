@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/builder.hpp"
+#include "runtime/onnx/extent_names.hpp"
 #include "runtime/onnx/graph.hpp"
 
 namespace castor::onnx {
@@ -85,8 +86,5 @@ class Translation {
   std::vector<ValueIndex> parameters_;
   std::optional<std::string> refusal_;
 };
-
-/// Any name as an identifier of castor's text form: letters, digits and underscores.
-std::string identifier(std::string_view name);
 
 }  // namespace castor::onnx

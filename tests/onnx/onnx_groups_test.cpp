@@ -7,6 +7,8 @@
 #include <set>
 
 #include "runtime/onnx/groups.hpp"
+#include "runtime/onnx/plan.hpp"
+#include "tests/support/onnx_maker.hpp"
 
 namespace castor {
 namespace {
@@ -136,6 +138,28 @@ TEST(OnnxGroups, AllOfAChainAreOne) {
       }
     }
   }
+}
+
+/// Nodes that castor lacks do not matter where no output depends on them.
+TEST(OnnxGroups, WhatNothingReadsNeedNotRun) {
+  test::OnnxMaker maker;
+  maker.input("x", test::OnnxMaker::f32, {2, 3});
+  maker.node("Relu", {"x"}, {"y"});
+  maker.node("Exp", {"y"}, {"z"});
+  maker.node("Neg", {"x"}, {"v"});
+  maker.node("Abs", {"v"}, {"w"});
+  maker.output("y", test::OnnxMaker::f32, {2, 3});
+  Result<onnx::Graph> graph = maker.read();
+  ASSERT_TRUE(graph) << graph.error().message;
+  const auto plan = make_plan(std::move(*graph));
+  ASSERT_TRUE(plan) << plan.error().message;
+  using Kind = onnx::Verdict::Kind;
+  std::vector<Kind> kinds;
+  for (const onnx::Verdict& verdict : plan->verdicts) kinds.push_back(verdict.kind);
+  EXPECT_EQ(kinds, (std::vector<Kind>{Kind::taken, Kind::unread, Kind::unread, Kind::unread}));
+  EXPECT_TRUE(plan->is_complete());
+  EXPECT_EQ(plan->units.size(), 1u);
+  EXPECT_TRUE(whole_function(*plan));
 }
 
 }  // namespace

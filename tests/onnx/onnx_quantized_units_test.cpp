@@ -159,6 +159,12 @@ onnx_file::TensorProto& tensor(OnnxMaker& maker, const std::string& name) {
   return *std::ranges::find(all, name, &onnx_file::TensorProto::name);
 }
 
+/// Makes a node one of somebody else's operators.
+void give_away(OnnxMaker& maker, int node) {
+  maker.import("somebody", 1);
+  maker.graph().mutable_node(node)->set_domain("somebody");
+}
+
 const Spoiled spoiled[] = {
     {"the sum is read too",
      [](OnnxMaker& maker) {
@@ -196,6 +202,8 @@ const Spoiled spoiled[] = {
      }},
     {"the convolution has a second result",
      [](OnnxMaker& maker) { maker.graph().mutable_node(3)->add_output("c2"); }},
+    {"DequantizeLinear is another domain's", [](OnnxMaker& maker) { give_away(maker, 0); }},
+    {"QuantizeLinear is another domain's", [](OnnxMaker& maker) { give_away(maker, 4); }},
     {"the convolution has no result",
      [](OnnxMaker& maker) {
        maker.graph().mutable_node(3)->clear_output();
@@ -216,6 +224,50 @@ TEST(OnnxQuantizedUnits, WhatKeepsThemApart) {
     ASSERT_TRUE(plan) << plan.error().message;
     EXPECT_TRUE(std::ranges::find(plan->graph.nodes, "Conv", &onnx::Node::op_type) !=
                 plan->graph.nodes.end());
+  }
+}
+
+/// The largest with the zero point is the code of Relu's result where scales are positive, and Relu
+/// is ONNX's own.
+TEST(OnnxQuantizedUnits, WhatKeepsReluApart) {
+  std::mt19937 random(3);
+  OnnxMaker falling = conv_unit(weights_of(random), true);
+  const float scale = -y_scale;
+  tensor(falling, "ys").set_raw_data(&scale, sizeof scale);
+  OnnxMaker foreign = conv_unit(weights_of(random), true);
+  give_away(foreign, 4);
+  for (const OnnxMaker* maker : {&falling, &foreign}) {
+    EXPECT_NE(std::ranges::count(ops_of(plan_of(*maker)), "Conv"), 0);
+  }
+}
+
+/// Scales of b go with the columns of all its matrices: its last axis, whatever its rank is.
+TEST(OnnxQuantizedUnits, ColumnsOfSeveralMatrices) {
+  struct Row {
+    std::vector<int64_t> b;
+    int64_t axis;
+    bool is_fused;
+  };
+  const Row rows[] = {{{3, 3}, 1, true},     {{3, 3}, -1, true},    {{3, 3}, 0, false},
+                      {{3, 3}, -2, false},   {{3, 3, 3}, 2, true},  {{3, 3, 3}, -1, true},
+                      {{3, 3, 3}, 1, false}, {{3, 3, 3}, 0, false}, {{3}, 0, false}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(testing::Message() << row.b.size() << " axes, axis " << row.axis);
+    OnnxMaker maker;
+    maker.input("qa", OnnxMaker::u8, {2, 3});
+    for (const char* s : {"as", "ys"}) maker.constant<float>(s, OnnxMaker::f32, {}, {0.5f});
+    size_t elements = 1;
+    for (const int64_t extent : row.b) elements *= static_cast<size_t>(extent);
+    auto& b = maker.constant("b", OnnxMaker::i8, {}, std::vector<int8_t>(elements, 1));
+    for (const int64_t extent : row.b) b.add_dims(extent);
+    maker.constant<float>("bs", OnnxMaker::f32, {3}, {1, 2, 4});
+    maker.node("DequantizeLinear", {"qa", "as"}, {"a"});
+    OnnxMaker::integer(maker.node("DequantizeLinear", {"b", "bs"}, {"bf"}), "axis", row.axis);
+    maker.node("MatMul", {"a", "bf"}, {"p"});
+    maker.node("QuantizeLinear", {"p", "ys"}, {"y"});
+    maker.output("y", OnnxMaker::u8, {});
+    maker.graph().mutable_output(0)->clear_type();
+    EXPECT_EQ(ops_of(plan_of(maker)).front() == "QLinearMatMul", row.is_fused);
   }
 }
 

@@ -47,6 +47,7 @@ std::vector<Fate> fates_of(const Plan& plan) {
     const Verdict& verdict = plan.verdicts[index];
     Fate fate{verdict.kind, "left: " + verdict.reason};
     if (verdict.kind == Verdict::Kind::folded) fate.text = "folded into a constant";
+    if (verdict.kind == Verdict::Kind::unread) fate.text = "not needed: nothing reads it";
     if (verdict.kind == Verdict::Kind::taken) {
       fate.text = taken_text(plan, index, function_of[index]);
     }

@@ -84,7 +84,8 @@ class Reader {
     const auto count = element_count(
         Dims(std::span(tensor.dims().data(), static_cast<size_t>(tensor.dims_size()))));
     if (count && *count <= max_written_elements) return {};
-    const std::string wanted = onnx::identifier(name);
+    constexpr size_t max_letters = 120;  // a file is called so
+    const std::string wanted = onnx::identifier(name).substr(0, max_letters);
     std::string found = wanted;
     for (int i = 1; !bindings_.insert(found).second; ++i) found = fmt::format("{}_{}", wanted, i);
     return found;

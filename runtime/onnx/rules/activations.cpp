@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <bit>
 #include <cstring>
+#include <limits>
 
 #include "ir/numerics/scalar.hpp"
 #include "runtime/onnx/rules/rules.hpp"
@@ -35,20 +37,36 @@ Bound bound_of(const Node& node, const Translation& into, size_t input, const ch
   return {false, known == nullptr ? std::nullopt : exact_scalar(*known)};
 }
 
+/// A bound that is left out is the largest number of a float type, of that sign: infinities are
+/// clipped.
+Bound bound_or_largest(const Bound& bound, ElementType type, double sign) {
+  if (!bound.is_absent || !is_float(type)) return bound;
+  const uint64_t infinity = std::bit_cast<uint64_t>(std::numeric_limits<double>::infinity());
+  const uint64_t code =
+      numerics::convert(infinity, ElementType::f64, type, {.overflow = Overflow::saturate});
+  const uint64_t wide = numerics::convert(code, type, ElementType::f64, {});
+  return {false, sign * std::bit_cast<double>(wide)};
+}
+
 }  // namespace
 
 Outputs clip(const Node& node, Translation& into) {
   ValueId x = into.input(node, 0);
-  const Bound lo = bound_of(node, into, 1, "min");
-  const Bound hi = bound_of(node, into, 2, "max");
+  if (into.refusal()) return {};
+  const ElementType type = into.element(x);
+  const Bound lo = bound_or_largest(bound_of(node, into, 1, "min"), type, -1);
+  const Bound hi = bound_or_largest(bound_of(node, into, 2, "max"), type, 1);
   if (lo.is_absent && hi.is_absent) return {x};
   const bool are_known = (lo.is_absent || lo.number) && (hi.is_absent || hi.number);
-  // `clamp` wants bounds in order; of others the upper one wins, as below.
+  // One `clamp` wants bounds in order; where they are in the other order, the upper one wins.
   const bool are_ordered = !lo.number || !hi.number || *lo.number <= *hi.number;
   if (are_known && are_ordered) return {into.builder().clamp(x, lo.number, hi.number)};
-  if (node.has_input(1)) x = into.binary(OpKind::max, x, into.input(node, 1));
-  if (node.has_input(2)) x = into.binary(OpKind::min, x, into.input(node, 2));
-  if (node.inputs.size() < 2) into.refuse("its bounds are in the wrong order");
+  x = lo.number      ? into.builder().clamp(x, lo.number, std::nullopt)
+      : lo.is_absent ? x
+                     : into.binary(OpKind::max, x, into.input(node, 1));
+  x = hi.number      ? into.builder().clamp(x, std::nullopt, hi.number)
+      : hi.is_absent ? x
+                     : into.binary(OpKind::min, x, into.input(node, 2));
   return {x};
 }
 

@@ -8,28 +8,29 @@ namespace castor::onnx {
 
 namespace {
 
-/// Cast-24 brings round_mode.
-ConvertOptions to_f8e8m0(const Node& node, Translation& into) {
-  ConvertOptions options;
-  if (node.integer("saturate", 1) == 0) options.overflow = Overflow::nan;
+/// Cast-24 brings round_mode, for f8e8m0.
+Rounding rounding_of(const Node& node, Translation& into) {
   const std::string_view mode = node.text("round_mode", "up");
-  if (mode == "up") {
-    options.rounding = Rounding::up;
-  } else if (mode == "down") {
-    options.rounding = Rounding::down;
-  } else if (mode == "nearest") {
-    options.rounding = Rounding::half_up;  // halves go up
-  } else {
+  if (mode == "down") return Rounding::down;
+  if (mode == "nearest") return Rounding::half_up;  // halves go up
+  if (mode != "up") {
     into.refuse(fmt::format("round_mode is {}, expected up, down or nearest", mode));
   }
+  return Rounding::up;
+}
+
+ConvertOptions to_f8e8m0(const Node& node, Rounding rounding) {
+  ConvertOptions options{.rounding = rounding};
+  if (node.integer("saturate", 1) == 0) options.overflow = Overflow::nan;
   return options;
 }
 
 bool is_narrow_integer(ElementType type) { return is_integer(type) && bits_of(type) <= 4; }
 
 ConvertOptions options_of(const Node& node, Translation& into, ElementType from, ElementType to) {
+  const Rounding rounding = rounding_of(node, into);
   if (from == to) return {};
-  if (to == ElementType::f8e8m0) return to_f8e8m0(node, into);
+  if (to == ElementType::f8e8m0) return to_f8e8m0(node, rounding);
   ConvertOptions options;
   if (is_float(to) && bits_of(to) == 8) {
     if (node.integer("saturate", 1) != 0) options.overflow = Overflow::saturate;

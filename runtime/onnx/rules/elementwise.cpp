@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic, comparisons, bits and choices.
+#include <fmt/format.h>
+
 #include <cstring>
 #include <limits>
 
@@ -31,8 +33,12 @@ Outputs mod(const Node& node, Translation& into) {
 }
 
 Outputs bit_shift(const Node& node, Translation& into) {
-  return node.text("direction", "") == "LEFT" ? one_op<OpKind::shift_left>(node, into)
-                                              : one_op<OpKind::shift_right>(node, into);
+  const std::string_view direction = node.text("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT") {
+    into.refuse(fmt::format("direction is '{}', expected LEFT or RIGHT", direction));
+  }
+  return direction == "LEFT" ? one_op<OpKind::shift_left>(node, into)
+                             : one_op<OpKind::shift_right>(node, into);
 }
 
 Outputs where(const Node& node, Translation& into) {

@@ -35,8 +35,11 @@ ValueId reduced(Translation& into, OpKind op, ValueId x, const ReductionOptions&
   return into.refusal() ? no_value : into.builder().reduce(op, x, options);
 }
 
+/// noop_with_empty_axes: no axis is the tensor itself, where a sum would be another zero or NaN.
 ValueId reduced(const Node& node, Translation& into, OpKind op, ValueId x) {
-  return reduced(into, op, x, options_of(node, into));
+  const ReductionOptions options = options_of(node, into);
+  if (options.axes && options.axes->empty()) return x;
+  return reduced(into, op, x, options);
 }
 
 /// How many elements each sum has.
@@ -60,6 +63,7 @@ std::optional<int64_t> count_of(const Translation& into, ValueId x,
 Outputs mean(Translation& into, ValueId x, const ReductionOptions& options) {
   const std::optional<int64_t> count = count_of(into, x, options);
   if (!count) into.refuse("the number of elements is not known");
+  if (options.axes && options.axes->empty()) return {x};
   const ValueId sum = reduced(into, OpKind::reduce_sum, x, options);
   if (into.refusal()) return {};
   const ValueId divisor = into.scalar(static_cast<float>(*count), into.element(x));

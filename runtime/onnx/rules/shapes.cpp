@@ -180,6 +180,8 @@ Outputs squeeze(const Node& node, Translation& into) {
   const Shape from = into.shape(x);
   const auto axes = axes_of(node, into);
   if (!axes && !is_fixed(from)) into.refuse("which extents are 1 is not known");
+  // ONNX does not say whether these are no axes or all that are 1; engines differ.
+  if (axes && axes->empty()) into.refuse("its list of axes is empty");
   const std::vector<bool> goes = marked(axes.value_or(std::vector<int64_t>()), into.rank(x), into);
   Shape target;
   for (size_t i = 0; i < from.size(); ++i) {
