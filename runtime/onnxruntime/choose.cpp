@@ -87,6 +87,7 @@ class Chooser {
       choice_.left[index] = reason(index, verdicts[index]);
       is_eligible_[index] = choice_.left[index].empty();
     }
+    if (takes_all()) return;
     for (NodeIndex index = 0; index < graph.nodes.size(); ++index) leave_quantized_unit(index);
     for (NodeIndex index = 0; index < graph.nodes.size(); ++index) leave_lone_quantizer(index);
   }
@@ -94,7 +95,7 @@ class Chooser {
   Choice choice() {
     for (auto& group : convex_groups(graph_, is_eligible_)) {
       const double gain = expected_gain(group);
-      if (gain >= options_.min_gain && gain > 0) {
+      if (takes_all() || (gain >= options_.min_gain && gain > 0)) {
         choice_.groups.push_back(std::move(group));
         continue;
       }
@@ -108,12 +109,15 @@ class Chooser {
   }
 
  private:
+  /// Whether the user wants everything that castor can compute, however fast it is.
+  bool takes_all() const { return options_.min_gain == 0; }
+
   /// Why a node is left whatever is around it; empty where nothing speaks against it.
   std::string reason(NodeIndex index, const Verdict& verdict) const {
     const Node& node = graph_.nodes[index];
     if (verdict.kind == Verdict::Kind::left) return verdict.reason;
     if (verdict.kind == Verdict::Kind::folded) return "it follows from constants";
-    if (is_product(graph_, node)) return {};
+    if (is_product(graph_, node) || takes_all()) return {};
     if (leads_fusions(graph_, node)) return "ONNX Runtime is as fast";
     if (sums_floats(graph_, node)) return "sums of floats would have another order";
     if (is_after_fusion(node)) return std::string(after_fusion);

@@ -10,7 +10,7 @@
 namespace castor::onnxruntime {
 
 struct ChoiceOptions {
-  double min_gain = 1;     ///< how many times as fast a group must be expected to be
+  double min_gain = 1;     ///< how many times as fast a group must be expected to be; 0: any
   bool has_tiles = false;  ///< kernels use the AMX tiles
 };
 
@@ -23,7 +23,7 @@ struct Choice {
 /// Groups around products of integers: those, what quantizes their operands and what follows them.
 /// Left alone: what ONNX Runtime computes as fast or fuses better (see fusions.hpp), sums of
 /// floats, whose order would differ, and groups that are not expected to be `min_gain` times as
-/// fast.
+/// fast. With a `min_gain` of 0 nothing that castor can compute is left.
 Choice choose(const onnx::Graph& graph, const std::vector<onnx::Verdict>& verdicts,
               const ChoiceOptions& options);
 
