@@ -97,11 +97,17 @@ Result<std::vector<ValueId>> define_dynamic_quantize_symmetric(const Composition
   const ValueId magnitude = builder.reduce(OpKind::reduce_max_abs, x, range_of(call));
   const ValueId most = scalar_of(builder, largest_number(call.result), type);
   const ValueId scale = builder.binary(OpKind::div, magnitude, most);
+  const ValueId one = scalar_of(builder, 1, type);
+  // A scale of 0 would make zeros 0 / 0, which is NaN in floats that have it.
+  const bool keeps_nan = !is_integer_result && has_nans(call.result);
+  const ValueId divisor =
+      keeps_nan ? builder.select(builder.binary(OpKind::equal, scale, scalar_of(builder, 0, type)),
+                                 one, scale)
+                : scale;
   const bool divides = call.identifier("scaling") != "reciprocal";
   const ValueId quotient =
-      divides ? builder.binary(OpKind::div, x, scale)
-              : builder.binary(OpKind::mul, x,
-                               builder.binary(OpKind::div, scalar_of(builder, 1, type), scale));
+      divides ? builder.binary(OpKind::div, x, divisor)
+              : builder.binary(OpKind::mul, x, builder.binary(OpKind::div, one, divisor));
   if (is_integer_result) {
     return std::vector{rounded_with_zero_point(builder, quotient, no_value, {}, call.result),
                        scale};

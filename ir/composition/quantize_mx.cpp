@@ -197,12 +197,17 @@ ValueId coded(const Quantizing& q, ValueId quotients) {
   return builder.convert(quotients, q.format.element, options);
 }
 
+/// A block of zeros has scale 0, also where the tensor is zeros and so is its scale: 0 / 0 would
+/// make every element NaN.
 std::vector<ValueId> with_tensor_scale(const Quantizing& q) {
   FunctionBuilder& builder = q.builder();
   const ValueId common = in_type(builder, q.call.operands[tensor_scale], q.type);
-  const ValueId sixth =
-      builder.binary(OpKind::div, magnitudes(q), scalar(q, largest_f4e2m1, q.type));
-  const ValueId scales = builder.convert(builder.binary(OpKind::div, sixth, common), q.format.scale,
+  const ValueId zero = scalar(q, 0, q.type);
+  const ValueId magnitude = magnitudes(q);
+  const ValueId sixth = builder.binary(OpKind::div, magnitude, scalar(q, largest_f4e2m1, q.type));
+  const ValueId quotient = builder.binary(OpKind::div, sixth, common);
+  const ValueId is_zero = builder.binary(OpKind::equal, magnitude, zero);
+  const ValueId scales = builder.convert(builder.select(is_zero, zero, quotient), q.format.scale,
                                          {.overflow = Overflow::saturate});
   const ValueId factors = builder.binary(OpKind::mul, in_type(builder, scales, q.type), common);
   const ValueId numbers = in_type(builder, q.call.operands[0], q.type);

@@ -3,7 +3,10 @@
 // infinities, ranges of 0 and empty tensors among the data.
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "tests/support/function_case.hpp"
+#include "tests/support/on_every_engine.hpp"
 #include "tests/support/texts.hpp"
 
 namespace castor::test {
@@ -71,6 +74,26 @@ TEST(DynamicQuantize, FeedsProducts) {
        "  %y = matmul_integer %q, %w\n  %f = convert %y : f32\n  %g = mul %f, %s\n"
        "  %h = mul %g, %ws\n  return %h\n}\n",
        {{{7, 96}}, {{96, 40}}, {{40}}}});
+}
+
+/// Tokens of zeros, as padding has them, come back as zeros; so do those beside them.
+TEST(DynamicQuantize, ZerosStayZeros) {
+  for (const char* to : {"i8", "i4", "f8e4m3", "f8e5m2", "f8e4m3fnuz", "f4e2m1"}) {
+    for (const char* scaling : {"quotient", "reciprocal"}) {
+      const std::string text = fmt::format(
+          "func @tokens(%x: f32[3, 40]) -> f32[3, 40] {{\n"
+          "  %y, %s = dynamic_quantize_symmetric %x {{axes = [1]{}}} : {}\n"
+          "  %f = convert %y : f32\n  %z = mul %f, %s\n  return %z\n}}\n",
+          std::string_view(scaling) == "reciprocal" ? ", scaling = reciprocal" : "", to);
+      Patterns x{ElementType::f32, {3, 40}, std::vector<uint64_t>(120, 0)};
+      for (size_t i = 40; i < 80; ++i) x.elements[i] = std::bit_cast<uint32_t>(8.0f);
+      Patterns expected = interpreted(*parse_function(text).value(), {x});
+      for (size_t i = 0; i < 120; ++i) {
+        EXPECT_EQ(expected.elements[i] == 0, i < 40 || i >= 80) << text;
+      }
+      EXPECT_EQ(mistake_anywhere(parse_function(text).value(), {x}, expected), "") << text;
+    }
+  }
 }
 
 TEST(DynamicQuantize, MistakesAreTyped) {

@@ -188,5 +188,40 @@ TEST(QuantizeMx, MistakesAreTyped) {
   }
 }
 
+/// A tensor of zeros comes back, whatever the format: no step divides 0 by 0.
+TEST(QuantizeMx, ZerosStayZeros) {
+  for (const MxFormat& format : mx_formats) {
+    for (const ElementType type : {f32, bf16, f16, f64}) {
+      std::string text = text_of(format, type, {2, 64}, "ocp_floor");
+      text.replace(text.find("-> "), text.find(" {\n") - text.find("-> "),
+                   fmt::format("-> {}[2, 64]", name_of(type)));
+      text.replace(text.find("  return"), std::string::npos,
+                   fmt::format("  %z = dequantize_mx %y, %s{} {{format = {}}} : {}\n"
+                               "  return %z\n}}\n",
+                               format.has_tensor_scale ? ", %t" : "", format.name, name_of(type)));
+      const Patterns zeros{type, {2, 64}, std::vector<uint64_t>(128, 0)};
+      EXPECT_EQ(mistake_anywhere(parse_function(text).value(), {zeros}, zeros), "") << text;
+    }
+  }
+}
+
+/// A block of zeros among others has the scale 0 and not that of a NaN.
+TEST(QuantizeMx, BlocksOfZerosHaveTheScaleZero) {
+  const std::string text =
+      "func @scales(%x: f32[1, 48], %t: f32[]) -> f8e4m3[1, 3] {\n"
+      "  %y, %s = quantize_mx %x, %t {format = nvfp4} : f4e2m1\n  return %s\n}\n";
+  Patterns x{f32, {1, 48}, std::vector<uint64_t>(48, 0)};
+  x.elements[20] = std::bit_cast<uint32_t>(6.0f);
+  x.elements[40] = std::bit_cast<uint32_t>(std::nanf(""));
+  const uint64_t one = 0x38;
+  const uint64_t nan = 0x7f;
+  for (const float scale : {1.0f, 0.0f}) {
+    const Patterns t{f32, {}, {std::bit_cast<uint32_t>(scale)}};
+    const uint64_t largest = 0x7e;  // 1 / 0 saturates
+    const Patterns expected{f8e4m3, {1, 3}, {0, scale == 0 ? largest : one, nan}};
+    EXPECT_EQ(mistake_anywhere(parse_function(text).value(), {x, t}, expected), "") << scale;
+  }
+}
+
 }  // namespace
 }  // namespace castor::test
