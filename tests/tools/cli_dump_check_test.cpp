@@ -193,6 +193,25 @@ TEST_F(Cli, CheckStartsInsideBytes) {
   }
 }
 
+/// One unknown extent is the number of blocks of another: sizes of equal unknowns do not fit.
+TEST_F(Cli, CheckFindsExtentsOfBlocks) {
+  const char* const bodies[] = {
+      "(%x: i4[?m, ?k], %s: f16[?, ?k]) -> f16[?m, ?k] {\n"
+      "  %y = dequantize_linear %x, %s {axis = 0, block_size = 32} : f16\n",
+      "(%x: u8[?a, ?b, ?c], %s: f32[?, ?b, ?]) -> f32[?a, ?b, ?c] {\n"
+      "  %y = dequantize_linear %x, %s {axes = [0, 2], block = [3, 5]} : f32\n",
+      "(%x: f4e2m1[?n, ?k], %s: f8e8m0[?n, ?]) -> bf16[?n, ?k] {\n"
+      "  %y = dequantize_mx %x, %s {format = mxfp4} : bf16\n"};
+  for (const char* body : bodies) {
+    const std::string text = write("f.castor", std::string("func @f") + body + "  return %y\n}\n");
+    const CommandResult result = castor({"check", text});
+    expect_success(result);
+    const size_t at = result.out.find(" cases, ");
+    ASSERT_NE(at, std::string::npos) << result.out;
+    EXPECT_GT(std::stoll(result.out.substr(at + 8)), 100000) << result.out;
+  }
+}
+
 /// The words after "repeat   castor" in a report.
 std::vector<std::string> repeat_arguments(const std::string& report) {
   const std::string marker = "repeat   castor ";

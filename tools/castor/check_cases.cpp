@@ -8,6 +8,8 @@
 #include <random>
 #include <set>
 
+#include "ir/composition/expand.hpp"
+#include "ir/support/integer_math.hpp"
 #include "ir/verify/infer.hpp"
 #include "ir/verify/requantize.hpp"
 #include "tools/testing/samples.hpp"
@@ -100,6 +102,24 @@ int64_t largest_count(const std::vector<Dims>& shapes) {
   return largest;
 }
 
+/// The extents of blocks that operations of the function broadcast over, once compositions are
+/// expanded.
+std::vector<int64_t> block_extents(const Function& function) {
+  const Result<FunctionPtr> expanded = expand_compositions(function);
+  std::set<int64_t> found;
+  for (const Operation& operation : (expanded ? **expanded : function).operations) {
+    const AttributeValue* blocks = find(operation.attributes, "block");
+    const auto* list =
+        blocks == nullptr ? nullptr : std::get_if<AttributeValue::List>(&blocks->value);
+    if (list == nullptr) continue;
+    for (const AttributeValue& entry : *list) {
+      if (const auto* extent = std::get_if<int64_t>(&entry.value)) found.insert(*extent);
+    }
+  }
+  found.erase(1);
+  return {found.begin(), found.end()};
+}
+
 /// The shapes to try, by the rules of plan_cases.
 class ShapePlan {
  public:
@@ -114,6 +134,7 @@ class ShapePlan {
       if (unknowns_.count > 1) add_mixed_sizes();
       if (unknowns_.count > 1) add_short_rows();
       if (unknowns_.count > 1) add_ones();
+      if (unknowns_.count > 1) add_blocks();
       add_full_size();
       if (plan_.empty()) add_extents_of_values();
     }
@@ -177,6 +198,20 @@ class ShapePlan {
     }
   }
 
+  /// Unknowns of two tensors, one of which has an element for each block of the other: of each size
+  /// the first combination that fits, in which most unknowns are the size itself.
+  void add_blocks() {
+    const std::vector<int64_t> blocks = block_extents(function_);
+    if (blocks.empty()) return;
+    for (const int64_t size : sizes) {
+      Sizes extents = {size};
+      for (const int64_t block : blocks) extents.push_back(ceil_div(size, block));
+      extents.push_back(1);
+      const size_t before = plan_.size();
+      for_each_combination(extents, [&] { return plan_.size() > before; });
+    }
+  }
+
   /// All unknowns 1 but one, which makes room for every boundary pattern.
   void add_full_size() {
     Sizes values(static_cast<size_t>(unknowns_.count), 1);
@@ -190,16 +225,22 @@ class ShapePlan {
   /// Extents that the function itself writes, in all combinations, until a few fit.
   void add_extents_of_values() {
     constexpr size_t enough = 8;
-    constexpr int max_attempts = 20000;
     std::set<int64_t> written = {1};
     for (const Value& value : function_.values) {
       for (const Dim& dim : value.type.shape) {
         if (dim.is_fixed()) written.insert(dim.extent);
       }
     }
-    const Sizes extents(written.begin(), written.end());
+    for_each_combination(Sizes(written.begin(), written.end()),
+                         [&] { return plan_.size() >= enough; });
+  }
+
+  /// Adds the combinations of these extents that fit, until there are enough or too many are tried.
+  template <class IsEnough>
+  void for_each_combination(const Sizes& extents, const IsEnough& is_enough) {
+    constexpr int max_attempts = 20000;
     std::vector<size_t> at(static_cast<size_t>(unknowns_.count), 0);
-    for (int attempt = 0; attempt < max_attempts && plan_.size() < enough; ++attempt) {
+    for (int attempt = 0; attempt < max_attempts && !is_enough(); ++attempt) {
       Sizes values;
       for (size_t index : at) values.push_back(extents[index]);
       add(values);
