@@ -4,8 +4,13 @@
 For any interpreter from CPython 3.9 on; nothing of the repository is imported.
 """
 
+import json
+import os
 import platform
+import subprocess
 import sys
+import sysconfig
+import tempfile
 import threading
 
 import castor
@@ -17,6 +22,23 @@ from castor import ops
 def scaled(x, w):
     """A traced function."""
     return ops.convert(x * w, "i8", overflow="saturate", rounding="nearest_even")
+
+
+def convert_checkpoint() -> None:
+    """The console script converts a checkpoint of one weight, and back."""
+    entry = {"a.weight": {"dtype": "F32", "shape": [2, 32], "data_offsets": [0, 256]}}
+    header = json.dumps(entry).encode()
+    x = np.tile(np.float32([1, -6, 0.5, 4]), 16)
+    script = os.path.join(sysconfig.get_path("scripts"), "castor-quantize")
+    with tempfile.TemporaryDirectory() as folder:
+        names = [os.path.join(folder, name) for name in ("in", "quantized", "out")]
+        with open(names[0], "wb") as file:
+            file.write(len(header).to_bytes(8, "little") + header + x.tobytes())
+        for source, target, to in zip(names, names[1:], ("mxfp4", "f32")):
+            done = subprocess.run([script, source, target, "--to", to], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+        with open(names[2], "rb") as file:
+            assert file.read()[-x.nbytes :] == x.tobytes()
 
 
 def main() -> None:
@@ -57,6 +79,7 @@ def main() -> None:
     for thread in threads:
         thread.join()
     assert not failures
+    convert_checkpoint()
     is_free_threaded = not getattr(sys, "_is_gil_enabled", lambda: True)()
     print(
         f"{platform.python_implementation()} {platform.python_version()}"

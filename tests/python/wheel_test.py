@@ -43,13 +43,40 @@ def test_contents(wheel: Path) -> None:
             exported = subprocess.run(
                 ["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True
             ).stdout
+        licenses = {
+            name.rpartition("/")[2]: file.read(name).decode()
+            for name in names
+            if "dist-info/licenses/" in name and not name.endswith("/")
+        }
     assert "castor/py.typed" in names
+    # What the library has in it and beside it, with the terms that go with copies.
+    assert set(licenses) == {"LICENSE", "zydis", "zycore", "fmt", "xbyak"}
+    mit = "The above copyright notice and this permission notice"
+    for name, holder, terms in (
+        ("zydis", "Florian Bernd", mit),
+        ("zycore", "Florian Bernd", mit),
+        ("fmt", "Victor Zverovich", mit),
+        ("xbyak", "MITSUNARI Shigeo", "Redistributions in binary form must reproduce"),
+    ):
+        assert holder in licenses[name] and terms in licenses[name]
     assert not [name for name in names if "__pycache__" in name or "/native/" in name]
     assert "Requires-Python: >=3.9" in metadata and "Requires-Dist: numpy" in metadata
     assert "libstdc++" not in needed and "libfmt" not in needed and "libtbb" not in needed
     symbols = [line.split()[-1] for line in exported.splitlines()]
     assert "castor_convert" in symbols
     assert [name for name in symbols if not name.startswith("castor_")] == []
+
+
+def test_no_wheel_without_licenses(tmp_path: Path) -> None:
+    """A machine that keeps them elsewhere is told so, instead of making a wheel without them."""
+    for library in ("zydis", "zycore"):
+        (tmp_path / f"lib{library}-dev").mkdir()
+        (tmp_path / f"lib{library}-dev" / "copyright").touch()
+    words = ["cmake", "-S", ROOT / "runtime" / "python", "-B", tmp_path / "build"]
+    words += [f"-DCASTOR_LICENSES={tmp_path}", f"-DCASTOR_PREBUILT_LIBRARY={__file__}"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "libfmt-dev/copyright: the wheel has fmt in it" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("name", ["cpython", "pypy"])

@@ -14,9 +14,9 @@ from typing import Any, List
 
 import numpy as np
 import pytest
-from castor.checkpoint import CheckpointError, Options, convert, convert_checkpoint
+from castor.checkpoint import CheckpointError, Options, convert, convert_checkpoint, target
 from castor.checkpoint.cli import main
-from castor.checkpoint.journal import JOURNAL_NAME
+from castor.checkpoint.journal import JOURNAL_NAME, Journal
 from castor.checkpoint.stream import ShardWriter
 from checkpoint import files, reference
 
@@ -82,7 +82,8 @@ def test_patterns(
 def test_there_and_back(to: str, shards: int, tmp_path: Path) -> None:
     """Names, shapes and dtypes are again those of the input; a second time changes nothing."""
     files.save_model(tmp_path / "in", 3, shards)
-    convert_checkpoint(tmp_path / "in", tmp_path / "q", Options(to, group=32, threads=3))
+    group = 32 if to == "int4-group" else None
+    convert_checkpoint(tmp_path / "in", tmp_path / "q", Options(to, group=group, threads=3))
     convert_checkpoint(tmp_path / "q", tmp_path / "d", Options("bf16", threads=3))
     before, after = files.load_all(tmp_path / "in"), files.load_all(tmp_path / "d")
     assert {name: one[:2] for name, one in before.items()} == {
@@ -358,7 +359,10 @@ def test_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             "--rule nvfp4, expected one of even_round, ocp_floor",
         ),
         (["--to", "int4-group", "--group-size", "12"], "expected a positive multiple of 8"),
-        (["--to", "mxfp4", "--threads", "0"], "expected at least 1"),
+        (["--to", "mxfp4", "--threads", "0"], "--threads 0, expected 1 to 1024"),
+        (["--to", "mxfp4", "--threads", "100000"], "--threads 100000, expected 1 to 1024"),
+        (["--to", "mxfp4", "--group-size", "32"], "--group-size 32: mxfp4 has no groups"),
+        (["--to", "bf16", "--group-size", "128"], "--group-size 128: bf16 has no groups"),
         (["--to", "mxfp4", "--include", "nothing"], "no tensor to convert to mxfp4 (17: not incl"),
         (["--to", "bf16"], "no tensor to convert to bf16"),
         (["--to", "int4-group", "--group-size", "1024"], "columns are not whole blocks of 1024"),
@@ -419,6 +423,15 @@ def test_what_exists_is_not_replaced(tmp_path: Path) -> None:
     refused(out, tmp_path / "again", "mxfp8", "is quantized already")
     refused(out, tmp_path / "again", "bf16", "do not go with quantized", include=["*"])
     refused(out, tmp_path / "again", "bf16", "dequantizing has none", errors=True)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "tokenizer.json").write_text("mine")
+    (other / "config.json").symlink_to(out / "config.json")
+    refused(source, other, "mxfp4", r"other there exists already: config.json, tokenizer.json \(")
+    (other / "config.json").unlink()
+    (other / "notes").write_text("mine")
+    convert_checkpoint(source, other, Options("mxfp4", overwrite=True))
+    assert (other / "notes").read_text() == "mine"
     convert_checkpoint(source, out, Options("mxfp8", overwrite=True))
     assert "mxfp8" in (out / "config.json").read_text()
     file = source / "model.safetensors"
@@ -445,6 +458,48 @@ def test_two_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ShardWriter, "write", nested)
     convert_checkpoint(source, target, Options("mxfp4"))
     assert files.load(target)
+
+
+@pytest.mark.parametrize("options", [Options("mxfp4"), Options("mxfp8", overwrite=True)])
+def test_two_at_once_in_a_directory(
+    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one is refused between two files too, and leaves the first one's journal."""
+    files.save_model(tmp_path / "in", 12, 3)
+    source, out = tmp_path / "in", tmp_path / "out"
+    for owner, name in ((Journal, "write"), (convert, "_input_bytes")):
+        called = getattr(owner, name)
+
+        def nested(*arguments: Any, called: Any = called) -> Any:
+            before = contents(out)
+            monkeypatch.undo()
+            with pytest.raises(CheckpointError, match="out: another process is writing it"):
+                convert_checkpoint(source, out, options)
+            assert contents(out) == before
+            return called(*arguments)
+
+        monkeypatch.setattr(owner, name, nested)
+        convert_checkpoint(source, out, Options("mxfp4", overwrite=True))
+        assert len(files.load_all(out)) > 17
+
+
+def test_a_file_that_another_process_publishes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the other's whole file then, which was opened while it had its temporary name."""
+    part = tmp_path / "a.part"
+    part.write_text("whole")
+    lock = target._lock
+
+    def late(*arguments: Any) -> None:
+        part.rename(tmp_path / "a")
+        lock(*arguments)
+
+    monkeypatch.setattr(target, "_lock", late)
+    unfinished = target.unfinished_file(tmp_path / "a")
+    with pytest.raises(CheckpointError, match="another process has written it"):
+        unfinished.__enter__()
+    assert (tmp_path / "a").read_text() == "whole"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Tuple
 
+import castor
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -33,7 +34,8 @@ def convert(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files.save(folder / "in.safetensors", {"a.weight": files.weight(x, dtype)})
-        options = Options(to, rule, group, threads=threads, errors=True)
+        groups = group if to == "int4-group" else None
+        options = Options(to, rule, groups, threads=threads, errors=True)
         (folder / "out").mkdir()
         quantized = folder / "out" / "q.safetensors"
         result = convert_checkpoint(folder / "in.safetensors", quantized, options)
@@ -95,6 +97,29 @@ def test_any_finite_bits(case: Tuple[str, str], data: bytes) -> None:
     bits = np.frombuffer(data, "<u2") & 0xBFFF
     x = reference.bf16_values(bits).reshape(16, 64)
     check(x, "BF16", *case)
+
+
+@pytest.mark.parametrize("scale", ["BF16", "F16"])
+def test_fp8_with_scales_in_16_bits(scale: str) -> None:
+    """As other writers store them; the last tiles are short."""
+    x = files.random_weight((130, 200), 3)
+    tensors = reference.encode(x, "fp8-block", "amax", 0, "BF16").tensors
+    (_, shape, data), (kind, extents, codes) = tensors["weight_scale_inv"], tensors["weight"]
+    scales = reference.to_dtype(reference.loaded(data, "F32", tuple(shape)), scale)
+    with tempfile.TemporaryDirectory() as name:
+        source, target = Path(name) / "in.safetensors", Path(name) / "out.safetensors"
+        files.save(
+            source,
+            {
+                "a.weight": (kind, tuple(extents), codes),
+                "a.weight_scale_inv": files.weight(scales, scale),
+            },
+        )
+        convert_checkpoint(source, target, Options("f32"))
+        found = files.load(target)["a.weight"]
+    elements = castor.convert(castor.Tensor(codes, "f8e4m3", (130, 200)), "f32")
+    wide = np.kron(scales.astype(np.float32), np.ones((128, 128), np.float32))[:130, :200]
+    assert found == ("F32", (130, 200), (elements * wide).tobytes())
 
 
 def test_saturated_elements_are_counted() -> None:

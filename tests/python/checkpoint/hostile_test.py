@@ -7,7 +7,9 @@ with the same tensors.
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import os
 import random
 import resource
@@ -17,6 +19,7 @@ from typing import Any, Dict, Optional
 
 import pytest
 from castor.checkpoint import HeaderError
+from castor.checkpoint.header_parser import HeaderParser
 from castor.checkpoint.safetensors import MAX_HEADER_BYTES, SafetensorsFile, parse_header
 from checkpoint import files
 
@@ -160,6 +163,26 @@ def test_a_header_of_the_largest_size_is_read_in_bounded_memory() -> None:
     assert len(metadata["a"]) == 4 << 20
     assert time.monotonic() - began < 10
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10
+
+
+def test_usual_and_unusual_spelling_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries as writers spell them are taken in one match; token by token they are no others."""
+    shapes: Any = {"a": (2, 3), "\u00e4.b": (), "c": (0, 18446744073709551615), "d": (1,) * 64}
+    sizes = {name: 2 * math.prod(shape) for name, shape in shapes.items()}
+    ends = dict(zip(sizes, itertools.accumulate(sizes.values())))
+    entries = {
+        name: entry("BF16", shape, (ends[name] - sizes[name], ends[name]))
+        for name, shape in shapes.items()
+    }
+    reversed_keys = {name: dict(reversed(list(one.items()))) for name, one in entries.items()}
+    unusual = parse_header(json.dumps(reversed_keys).encode(), max(ends.values()), "m")
+    assert [spec.shape for spec, _ in unusual[0]] == list(shapes.values())
+    del entries["c"]  # 20 digits are no usual ones
+    usual = [json.dumps(entries), json.dumps(entries, separators=(",", ":"), ensure_ascii=False)]
+    monkeypatch.setattr(HeaderParser, "_unusual_entry", lambda *_: pytest.fail("not usual"))
+    for text in usual:
+        found = parse_header(text.encode(), max(ends.values()), "m")
+        assert found[0] == [one for one in unusual[0] if one.spec.name != "c"]
 
 
 GOOD = (

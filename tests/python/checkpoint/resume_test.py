@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, List, Tuple
 
 import pytest
-from castor.checkpoint import CheckpointError, Options, convert_checkpoint, stream
+from castor.checkpoint import CheckpointError, Options, cli, convert_checkpoint, stream
 from castor.checkpoint.journal import JOURNAL_NAME
 from castor.checkpoint.stream import ShardWriter
 from checkpoint import files
@@ -28,9 +28,7 @@ def _weight(shape: Tuple[int, ...], seed: int) -> Any:
 
 def save_file(path: Path, count: int = 6) -> None:
     """Linear weights of f16, an embedding and an empty tensor."""
-    tensors: Any = {
-        f"layers.{index}.weight": _weight((128, 256), index) for index in range(count)
-    }
+    tensors: Any = {f"layers.{index}.weight": _weight((128, 256), index) for index in range(count)}
     tensors["embed.weight"] = _weight((64, 32), 99)
     tensors["layers.empty"] = ("F16", (0, 4), b"")
     files.save(path, tensors)
@@ -154,7 +152,10 @@ sys.exit(cli.main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGINT])
+STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.mark.parametrize("kind", [signal.SIGKILL, *STOPS])
 def test_a_killed_process_goes_on(kind: signal.Signals, tmp_path: Path) -> None:
     """What was saved before is not computed again; the file is that of one run."""
     source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
@@ -176,6 +177,57 @@ def test_a_killed_process_goes_on(kind: signal.Signals, tmp_path: Path) -> None:
     convert_checkpoint(source, tmp_path / "whole.safetensors", Options("mxfp4"))
     assert target.read_bytes() == (tmp_path / "whole.safetensors").read_bytes()
     assert not list(tmp_path.glob("*.part*"))
+
+
+PAUSED = """
+import sys, time
+from castor.checkpoint import cli, stream
+convert = stream.ShardWriter._convert
+def paused(writer, task):
+    if writer._done:
+        print("begun", flush=True)
+        time.sleep(0.1)
+    convert(writer, task)
+stream.ShardWriter._convert = paused
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("kind", STOPS)
+def test_a_stopped_process_saves(kind: signal.Signals, tmp_path: Path) -> None:
+    """The journal has what was finished, long before it would have been saved in any case."""
+    source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
+    save_file(source, 50)
+    words = [sys.executable, "-c", PAUSED, source, target, "--to", "mxfp4", "--threads", "1"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(kind)
+        process.send_signal(kind if kind != signal.SIGINT else signal.SIGCONT)
+        _, told = process.communicate()
+    assert (process.returncode, told) == (128 + kind, "castor-quantize: interrupted\n")
+    journal = json.loads((tmp_path / "out.safetensors.part.json").read_bytes())
+    assert 1 <= len(journal["begun"]["tensors"]) < 50
+
+
+def test_an_ignored_signal_stays_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As nohup has it."""
+    save_file(tmp_path / "in.safetensors")
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    convert = ShardWriter._convert
+
+    def hung_up(writer: ShardWriter, task: stream.Task) -> None:
+        os.kill(os.getpid(), signal.SIGHUP)
+        convert(writer, task)
+
+    monkeypatch.setattr(ShardWriter, "_convert", hung_up)
+    words = [str(tmp_path / name) for name in ("in.safetensors", "out.safetensors")]
+    try:
+        assert cli.main([*words, "--to", "mxfp4", "--threads", "1"]) == 0
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 FULL = """

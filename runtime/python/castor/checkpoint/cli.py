@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import signal
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import List, Optional
+from typing import Iterator, List, NoReturn, Optional
 
 import castor
-from castor.checkpoint.convert import Options, Result, convert_checkpoint
+from castor.checkpoint.convert import MAX_THREADS, Options, Result, convert_checkpoint
 from castor.checkpoint.errors import CheckpointError
 from castor.checkpoint.formats.integer import GROUP
 from castor.checkpoint.formats.registry import CASTS, FORMATS, rules_of
@@ -33,7 +35,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--to", required=True, choices=[*FORMATS, *CASTS], help="the format")
     parser.add_argument("--rule", help=f"how scales are chosen, the default first ({rules})")
     parser.add_argument(
-        "--group-size", type=int, default=GROUP, help="columns with a common scale in int4-group"
+        "--group-size",
+        type=int,
+        help=f"columns with a common scale in int4-group, {GROUP} by default",
     )
     parser.add_argument(
         "--include",
@@ -48,8 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--threads",
         type=int,
-        default=len(os.sched_getaffinity(0)),
-        help="by default one for each core",
+        help=f"by default one for each core, {MAX_THREADS} at most",
     )
     parser.add_argument(
         "--report", action="store_true", help="print the error of each converted tensor"
@@ -85,8 +88,36 @@ def _summary(result: Result, seconds: float) -> str:
     return "\n".join([*lines, *(f"  note: {note}" for note in result.notes)])
 
 
+class _Stopped(KeyboardInterrupt):
+    """A signal asked the process to end; it is treated as an interruption by the user."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+@contextmanager
+def _stopped_by(*numbers: int) -> Iterator[None]:
+    """These signals interrupt the block, except those that are ignored, as nohup has them."""
+
+    def stop(number: int, _: object) -> NoReturn:
+        for one in found:
+            signal.signal(one, signal.SIG_IGN)  # the next one would interrupt what saves
+        raise _Stopped(number)
+
+    in_main_thread = threading.current_thread() is threading.main_thread()  # as Python demands
+    found = [one for one in numbers if in_main_thread and signal.getsignal(one) == signal.SIG_DFL]
+    for one in found:
+        signal.signal(one, stop)
+    try:
+        yield
+    finally:
+        for one in found:
+            signal.signal(one, signal.SIG_DFL)
+
+
 def main(words: Optional[List[str]] = None) -> int:
-    """The exit status: 0, 1 where something does not fit, 130 where the user interrupted."""
+    """The exit status is 0, 1 where something does not fit, or 128 and the number of a signal."""
     arguments = _parser().parse_args(words)
     options = Options(
         arguments.to,
@@ -94,21 +125,24 @@ def main(words: Optional[List[str]] = None) -> int:
         arguments.group_size,
         arguments.include,
         arguments.exclude,
-        arguments.threads,
+        min(castor.info()["threads"], MAX_THREADS)
+        if arguments.threads is None
+        else arguments.threads,
         arguments.report or arguments.report_json is not None,
         arguments.overwrite,
     )
     began = time.monotonic()
     try:
-        result = convert_checkpoint(arguments.input, arguments.output, options)
+        with _stopped_by(signal.SIGTERM, signal.SIGHUP):
+            result = convert_checkpoint(arguments.input, arguments.output, options)
         if arguments.report_json is not None:
             _write_report(arguments.report_json, arguments, result)
     except (CheckpointError, castor.Error, OSError) as failure:
         print(f"castor-quantize: {failure}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopped:
         print("castor-quantize: interrupted", file=sys.stderr)
-        return 130
+        return 128 + (stopped.number if isinstance(stopped, _Stopped) else signal.SIGINT)
     if arguments.report:
         print(table(result.errors))
     print(_summary(result, time.monotonic() - began), file=sys.stderr)

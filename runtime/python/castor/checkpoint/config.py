@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
+from castor.checkpoint.errors import CheckpointError
 from castor.checkpoint.formats.fp8_block import TILE
 from castor.checkpoint.formats.registry import Request
 
@@ -16,6 +17,15 @@ _COMPRESSED_TENSORS = {
     "int4-group": "pack-quantized",
 }
 """The names of formats in compressed-tensors."""
+
+_LINEAR_ALONE = {
+    "fp8-block": "the config of fp8-block cannot name embeddings",
+    "int8-channel": "loaders of int8-channel would quantize its input, which is indices",
+}
+"""Embeddings are refused for these reasons; compressed-tensors reads them in other formats."""
+
+_READ_TOO = "castor-quantize reads compressed-tensors of the formats that it writes, and fp8 with"
+_READ_TOO += f" weight_block_size [{TILE}, {TILE}]"
 
 
 def _weights(request: Request) -> Dict[str, Any]:
@@ -50,8 +60,15 @@ def _weights(request: Request) -> Dict[str, Any]:
     }
 
 
-def quantization_config(request: Request, kept: List[str]) -> Dict[str, Any]:
-    """The entry; `kept` are the modules with linear weights that stay floats."""
+def quantization_config(request: Request, kept: List[str], embeddings: List[str]) -> Dict[str, Any]:
+    """Gives the entry; `kept` are the modules with linear weights that stay floats.
+
+    Converted `embeddings` are targets by name, since loaders take only linear modules for Linear.
+    """
+    if embeddings and request.to in _LINEAR_ALONE:
+        raise CheckpointError(
+            f"{embeddings[0]}.weight is an embedding, and {_LINEAR_ALONE[request.to]}: --exclude it"
+        )
     if request.to == "fp8-block":
         entry: Dict[str, Any] = {
             "activation_scheme": "dynamic",
@@ -80,7 +97,7 @@ def quantization_config(request: Request, kept: List[str]) -> Dict[str, Any]:
                 "format": name,
                 "input_activations": activations,
                 "output_activations": None,
-                "targets": ["Linear"],
+                "targets": ["Linear", *embeddings],
                 "weights": _weights(request),
             }
         },
@@ -90,6 +107,40 @@ def quantization_config(request: Request, kept: List[str]) -> Dict[str, Any]:
         "quant_method": "compressed-tensors",
         "quantization_status": "compressed",
     }
+
+
+def check_entry(config: Dict[str, Any], where: str) -> None:
+    """Refuses a checkpoint that others quantized: its entry would be false for what is written."""
+    for key, value in config.items():
+        if isinstance(value, dict) and value.get("quantization_config") is not None:
+            raise CheckpointError(
+                f"{where}: found a quantization_config in {key}, expected one of the whole model"
+            )
+    entry = config.get("quantization_config")
+    found = None if entry is None else _unread(entry)
+    if found is not None:
+        raise CheckpointError(f"{where}: quantization_config has {found}; {_READ_TOO}")
+
+
+def _unread(entry: Any) -> Optional[str]:
+    """Says what castor-quantize does not read of an entry; None where it reads all."""
+    method = entry.get("quant_method") if isinstance(entry, dict) else None
+    if method == "fp8":
+        size = entry.get("weight_block_size")
+        return None if size == [TILE, TILE] else f"fp8 with weight_block_size {size}"
+    if method != "compressed-tensors":
+        return f"quant_method {method!r}"
+    if entry.get("transform_config"):  # weights of a rotated model
+        return "a transform_config"
+    sparsity = entry.get("sparsity_config")
+    if isinstance(sparsity, dict) and sparsity.get("format", "dense") != "dense":
+        return f"the sparsity_config {sparsity['format']!r}"
+    groups = entry.get("config_groups")
+    told = groups.values() if isinstance(groups, dict) else ()
+    formats = [one["format"] for one in told if isinstance(one, dict) and one.get("format")]
+    formats = formats or [entry.get("format")]
+    unknown = [one for one in formats if one not in _COMPRESSED_TENSORS.values()]
+    return f"the format {unknown[0]!r}" if unknown else None
 
 
 def with_entry(config: Dict[str, Any], entry: Optional[Dict[str, Any]]) -> Dict[str, Any]:

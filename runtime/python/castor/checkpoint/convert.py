@@ -14,17 +14,26 @@ from castor.checkpoint.errors import CheckpointError
 from castor.checkpoint.formats.integer import GROUP
 from castor.checkpoint.formats.registry import CASTS, FORMATS, Request, rules_of
 from castor.checkpoint.journal import FILE_JOURNAL_SUFFIX, JOURNAL_NAME, Done, Journal
-from castor.checkpoint.json_files import read_object, write_object
+from castor.checkpoint.json_files import encoded, read_object, write_file
 from castor.checkpoint.plan import Plan, ShardPlan, make_plan
 from castor.checkpoint.progress import Progress
 from castor.checkpoint.report import TensorError
 from castor.checkpoint.selection import Selection
-from castor.checkpoint.source import CONFIG_NAME, INDEX_NAME, Source
+from castor.checkpoint.source import CONFIG_NAME, USUAL_INDEX, Source
 from castor.checkpoint.stream import ShardWriter, input_bytes
-from castor.checkpoint.target import publish, sync_directory, unfinished_file
+from castor.checkpoint.target import (
+    UnfinishedFile,
+    locked_directory,
+    sync_directory,
+    unfinished_file,
+)
 
 _OTHER_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".onnx", ".part", ".index.json")
 """Endings of files in a checkpoint's directory that are not copied."""
+
+
+MAX_THREADS = 1024
+"""Each thread has a buffer of some MiB, and more threads than cores gain nothing."""
 
 
 class Result(NamedTuple):
@@ -40,11 +49,11 @@ class Result(NamedTuple):
 
 
 class Options(NamedTuple):
-    """How a checkpoint is converted; `rule` None stands for the format's default."""
+    """How a checkpoint is converted; None stands for the format's default."""
 
     to: str
     rule: Optional[str] = None
-    group: int = GROUP
+    group: Optional[int] = None
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
     threads: int = 1
@@ -61,14 +70,18 @@ def request_of(options: Options) -> Request:
     rule = rules[0] if options.rule is None else options.rule
     if rule not in rules:
         raise CheckpointError(f"--rule {rule}, expected one of {', '.join(rules)} for {options.to}")
-    if options.to == "int4-group" and (options.group <= 0 or options.group % 8):
+    if not 1 <= options.threads <= MAX_THREADS:
+        raise CheckpointError(f"--threads {options.threads}, expected 1 to {MAX_THREADS}")
+    if options.to != "int4-group":
+        if options.group is not None:
+            raise CheckpointError(f"--group-size {options.group}: {options.to} has no groups")
+        return Request(options.to, rule, 0)
+    group = GROUP if options.group is None else options.group
+    if group <= 0 or group % 8:
         raise CheckpointError(
-            f"--group-size {options.group}, expected a positive multiple of 8: eight codes share"
-            " 32 bits"
+            f"--group-size {group}, expected a positive multiple of 8: eight codes share 32 bits"
         )
-    if options.threads < 1:
-        raise CheckpointError(f"--threads {options.threads}, expected at least 1")
-    return Request(options.to, rule, options.group if options.to == "int4-group" else 0)
+    return Request(options.to, rule, group)
 
 
 def convert_checkpoint(source_path: Path, target: Path, options: Options) -> Result:
@@ -80,14 +93,15 @@ def convert_checkpoint(source_path: Path, target: Path, options: Options) -> Res
         raise CheckpointError("a report has errors of quantization; dequantizing has none")
     entry = None
     if request.to in FORMATS:
-        entry = quantization_config(request, plan.kept_modules(source))
+        entry = quantization_config(request, plan.kept_modules(source), plan.embeddings)
+    config = _config(source, plan, entry)
     if source.is_directory:
-        return _convert_directory(source, target, plan, entry, options)
-    return _convert_file(source, target, plan, entry, options)
+        return _convert_directory(source, target, plan, config, options)
+    return _convert_file(source, target, plan, config, options)
 
 
 def _convert_file(
-    source: Source, target: Path, plan: Plan, entry: Optional[Dict[str, Any]], options: Options
+    source: Source, target: Path, plan: Plan, config: Optional[Dict[str, Any]], options: Options
 ) -> Result:
     (shard,) = plan.shards
     file = source.shards[shard.name]
@@ -95,10 +109,9 @@ def _convert_file(
         raise CheckpointError(f"{target} is a directory, expected the name of a file")
     if target.exists() and target.samefile(file.path):
         raise CheckpointError(f"{target} is the input")
-    if target.exists() and not options.overwrite:
+    if os.path.lexists(target) and not options.overwrite:
         raise CheckpointError(f"{target} exists (--overwrite replaces it)")
     notes: List[str] = []
-    config = _config(source, plan, entry)
     config_path = target.parent / CONFIG_NAME
     if config is not None and config_path.exists():
         own = target.parent.resolve() == source.directory.resolve()
@@ -107,31 +120,48 @@ def _convert_file(
                 f"{config_path} exists and is left as it is: loaders will not know of {options.to}"
             )
             config = None
-    journal = Journal(
-        target.with_name(target.name + FILE_JOURNAL_SUFFIX),
-        _journal_options(plan, options),
-        options.overwrite,
-    )
-    with Progress(_input_bytes(source, shard)) as progress:
-        errors = _write(source, shard, target, progress, options, journal, notes)
-    publish(target)
-    journal.close()
-    if config is not None:
-        write_object(config_path, config)
+    texts = _texts({CONFIG_NAME: config}, source)
+    with unfinished_file(target) as unfinished:
+        journal = Journal(
+            target.with_name(target.name + FILE_JOURNAL_SUFFIX),
+            _journal_options(plan, options),
+            options.overwrite,
+        )
+        with Progress(_input_bytes(source, shard)) as progress:
+            errors = _write(source, shard, unfinished, progress, options, journal, notes)
+        unfinished.publish()
+        journal.close()
+    for name, text in texts.items():
+        write_file(target.parent / name, text)
         sync_directory(target.parent)
     return Result(len(plan.converted), plan.kept, file.size, shard.nbytes, [], errors, notes)
 
 
 def _convert_directory(
-    source: Source, target: Path, plan: Plan, entry: Optional[Dict[str, Any]], options: Options
+    source: Source, target: Path, plan: Plan, config: Optional[Dict[str, Any]], options: Options
 ) -> Result:
-    target.mkdir(parents=True, exist_ok=True)
     if target.resolve() == source.directory.resolve():
         raise CheckpointError(f"{target} is the input's directory")
-    _check_free(target, plan, options)
-    journal = Journal(target / JOURNAL_NAME, _journal_options(plan, options), options.overwrite)
-    journal.write()
-    total = sum(file.size for file in source.shards.values())
+    index = None if source.index is None else _index(source.index, plan)
+    texts = _texts({source.index_name: index, CONFIG_NAME: config}, source)
+    others = _others(source)
+    target.mkdir(parents=True, exist_ok=True)
+    with locked_directory(target):
+        _check_free(target, source, plan, others, options)
+        journal = Journal(target / JOURNAL_NAME, _journal_options(plan, options), options.overwrite)
+        journal.write()
+        result = _write_shards(source, target, plan, options, journal)
+        for name, text in texts.items():
+            write_file(target / name, text)
+        _copy_others(others, target)
+        journal.close()
+    return result
+
+
+def _write_shards(
+    source: Source, target: Path, plan: Plan, options: Options, journal: Journal
+) -> Result:
+    """Writes all files with tensors that no interrupted conversion has finished."""
     resumed: List[str] = []
     errors: List[TensorError] = []
     notes: List[str] = []
@@ -143,20 +173,14 @@ def _convert_directory(
                 resumed.append(shard.name)
                 progress.skip(_input_bytes(source, shard))
             else:
-                path = target / shard.name
-                found = _write(source, shard, path, progress, options, journal, notes)
-                journal.enter(shard.name, file, shard.nbytes, found)
-                publish(target / shard.name)
+                with unfinished_file(target / shard.name) as unfinished:
+                    found = _write(source, shard, unfinished, progress, options, journal, notes)
+                    journal.enter(shard.name, file, shard.nbytes, found)
+                    unfinished.publish()
             errors += found
-    if source.index is not None:
-        write_object(target / INDEX_NAME, _index(source.index, plan))
-    config = _config(source, plan, entry)
-    if config is not None:
-        write_object(target / CONFIG_NAME, config)
-    _copy_others(source, target)
-    journal.close()
+    read = sum(file.size for file in source.shards.values())
     written = sum(shard.nbytes for shard in plan.shards)
-    return Result(len(plan.converted), plan.kept, total, written, resumed, errors, notes)
+    return Result(len(plan.converted), plan.kept, read, written, resumed, errors, notes)
 
 
 def _input_bytes(source: Source, shard: ShardPlan) -> int:
@@ -166,36 +190,37 @@ def _input_bytes(source: Source, shard: ShardPlan) -> int:
 def _write(
     source: Source,
     shard: ShardPlan,
-    path: Path,
+    file: UnfinishedFile,
     progress: Progress,
     options: Options,
     journal: Journal,
     notes: List[str],
 ) -> List[TensorError]:
-    """A file under its temporary name, from where an interrupted conversion was on."""
+    """Brings a file to the disk, from where an interrupted conversion was on."""
     origin = source.shards[shard.name]
-    with unfinished_file(path) as file:
-        done = journal.begun(shard, origin, file.descriptor)
-        if done:
-            file.keeps = True
-            notes.append(f"{len(done)} tensors of {path.name} were finished before")
-        else:
-            file.clear()
+    done = journal.begun(shard, origin, file.descriptor)
+    if done:
+        file.keeps = True
+        notes.append(f"{len(done)} tensors of {file.path.name} were finished before")
+    else:
+        file.clear()
 
-        def save(finished: Done) -> None:
-            os.fsync(file.descriptor)
-            journal.begin(shard, origin, file.descriptor, finished)
-            file.keeps = True
+    def save(finished: Done) -> None:
+        os.fsync(file.descriptor)
+        journal.begin(shard, origin, file.descriptor, finished)
+        file.keeps = True
 
-        writer = ShardWriter(
-            source, shard, file.descriptor, options.threads, progress, options.errors, done, save
-        )
-        try:
-            return writer.write()
-        except BaseException:
-            with suppress(OSError):  # the first failure counts
-                writer.save()
-            raise
+    writer = ShardWriter(
+        source, shard, file.descriptor, options.threads, progress, options.errors, done, save
+    )
+    try:
+        errors = writer.write()
+        os.fsync(file.descriptor)
+        return errors
+    except BaseException:
+        with suppress(OSError):  # the first failure counts
+            writer.save()
+        raise
 
 
 def _journal_options(plan: Plan, options: Options) -> Dict[str, Any]:
@@ -208,13 +233,30 @@ def _journal_options(plan: Plan, options: Options) -> Dict[str, Any]:
     }
 
 
-def _check_free(target: Path, plan: Plan, options: Options) -> None:
+def _check_free(
+    target: Path, source: Source, plan: Plan, others: List[Path], options: Options
+) -> None:
     """Without a journal nothing that would be written may be there."""
     if options.overwrite or (target / JOURNAL_NAME).exists():
         return
-    for name in (*(shard.name for shard in plan.shards), INDEX_NAME, CONFIG_NAME):
-        if (target / name).exists():
-            raise CheckpointError(f"{target / name} exists (--overwrite replaces it)")
+    names = [shard.name for shard in plan.shards]
+    names += [source.index_name or USUAL_INDEX, CONFIG_NAME, *(path.name for path in others)]
+    found = [name for name in names if os.path.lexists(target / name)]
+    if found:
+        more = f" and {len(found) - 10} more" if len(found) > 10 else ""
+        raise CheckpointError(
+            f"in {target} there exists already: {', '.join(found[:10])}{more} (--overwrite replaces"
+            " what is there)"
+        )
+
+
+def _texts(values: Dict[str, Optional[Dict[str, Any]]], source: Source) -> Dict[str, bytes]:
+    """Makes the contents of these files early, so that none fails after the weights are written."""
+    return {
+        name: encoded(value, source.directory / name)
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 def _config(
@@ -222,7 +264,7 @@ def _config(
 ) -> Optional[Dict[str, Any]]:
     """The output's config; None where neither the input nor the format has anything to say."""
     config = with_entry(source.config or {}, entry)
-    if plan.decodes:
+    if plan.request.to in CASTS:
         names = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
         for key in ("dtype", "torch_dtype"):
             if key in config:
@@ -247,9 +289,18 @@ def _index(index: Dict[str, Any], plan: Plan) -> Dict[str, Any]:
     }
 
 
-def _copy_others(source: Source, target: Path) -> None:
-    """Tokenizers, templates, licences: what is beside the weights and is no weights itself."""
-    for path in sorted(source.directory.iterdir()):
-        plain = path.is_file() and not path.name.startswith(".")
-        if plain and path.name != CONFIG_NAME and not path.name.endswith(_OTHER_WEIGHTS):
-            shutil.copyfile(path, target / path.name)
+def _others(source: Source) -> List[Path]:
+    """Tokenizers, templates and licences are copied: nothing in them depends on the format."""
+    return [
+        path
+        for path in sorted(source.directory.iterdir())
+        if path.is_file()
+        and not path.name.startswith(".")
+        and path.name != CONFIG_NAME
+        and not path.name.endswith(_OTHER_WEIGHTS)
+    ]
+
+
+def _copy_others(others: List[Path], target: Path) -> None:
+    for path in others:
+        shutil.copyfile(path, target / path.name)

@@ -4,7 +4,8 @@
 A header is {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}, with strings
 by name under "__metadata__". Nothing else is accepted, so a hostile header can neither nest, nor
 repeat keys, nor hold numbers without end: it is refused at the first token that does not fit,
-before anything is built from it.
+before anything is built from it. An entry that is spelled as writers spell it is taken in a single
+match, which is several times faster; any other is read token by token.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ MAX_DIGITS = 20
 MAX_RANK = 64
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_PLAIN = re.compile(r"-?[0-9]+|[{}\[\]:,]")
+_NUMBER = "(?:0|[1-9][0-9]{0,18})"
+_USUAL_ENTRY = re.compile(
+    r'\{ ?"dtype": ?"(\w+)", ?'
+    rf'"shape": ?\[((?:{_NUMBER}(?:, ?{_NUMBER}){{0,{MAX_RANK - 1}}})?)\], ?'
+    rf'"data_offsets": ?\[({_NUMBER}), ?({_NUMBER})\] ?\}}'
+)
+_TOKEN = re.compile(r'-?[0-9]+|[{}\[\]:,]|"[^"\\]*"')
 _CONTROL = re.compile(r"[\x00-\x1f]")
 
 
@@ -63,16 +70,16 @@ class HeaderParser:
     def _advance(self) -> None:
         space = _SPACE.match(self._text, self._position)
         begin = self._position if space is None else space.end()
+        token = _TOKEN.match(self._text, begin)
+        if token is not None:
+            self._position, self._token = token.end(), token.group()
+            return
         self._position, self._token = begin, ""
         if begin == len(self._text):
             return
-        if self._text[begin] == '"':
-            self._position = self._end_of_string(begin)
-        else:
-            plain = _PLAIN.match(self._text, begin)
-            if plain is None:
-                self._fail("a token of JSON")
-            self._position = plain.end()
+        if self._text[begin] != '"':
+            self._fail("a token of JSON")
+        self._position = self._end_of_string(begin)
         self._token = self._text[begin : self._position]
 
     def _end_of_string(self, begin: int) -> int:
@@ -107,12 +114,13 @@ class HeaderParser:
             self._fail(expected)
         if _CONTROL.search(token):
             self._fail(f"{expected} without control characters")
-        try:
-            value = token[1:-1] if "\\" not in token else json.loads(token)
-            assert isinstance(value, str)
-            value.encode("utf-8")
-        except ValueError:  # an escape that JSON lacks, or half of a surrogate pair
-            self._fail(f"{expected} with JSON's escapes")
+        value = token[1:-1]
+        if "\\" in value:
+            try:
+                value = str(json.loads(token))
+                value.encode("utf-8")
+            except ValueError:  # an escape that JSON lacks, or half of a surrogate pair
+                self._fail(f"{expected} with JSON's escapes")
         self._advance()
         return value
 
@@ -165,6 +173,16 @@ class HeaderParser:
         return metadata
 
     def _entry(self, name: str) -> Entry:
+        usual = _USUAL_ENTRY.match(self._text, self._position - len(self._token))
+        if usual is None:
+            return self._unusual_entry(name)
+        dtype, shape, begin, end = usual.groups()
+        self._position = usual.end()
+        self._advance()
+        extents = tuple(map(int, shape.split(","))) if shape else ()
+        return Entry(dtype, extents, int(begin), int(end))
+
+    def _unusual_entry(self, name: str) -> Entry:
         shown = repr(name if len(name) <= 200 else name[:200] + "...")
         dtypes: List[str] = []
         shapes: List[Tuple[int, ...]] = []

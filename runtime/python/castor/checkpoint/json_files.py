@@ -39,13 +39,33 @@ def read_object(path: Path) -> Dict[str, Any]:
     return found
 
 
+def encoded(value: Dict[str, Any], origin: Path) -> bytes:
+    """Gives the text of an object that was read from `origin`.
+
+    It is made before anything is written, because not all that was read can be written again.
+    """
+    try:
+        return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8")
+    except RecursionError:
+        raise CheckpointError(f"{origin}: lists or objects nest too deep") from None
+    except UnicodeEncodeError as failure:
+        half = failure.object[failure.start]
+        raise CheckpointError(
+            f"{origin}: found {half!a}, half of a surrogate pair, expected characters"
+        ) from None
+
+
 def write_object(path: Path, value: Dict[str, Any]) -> None:
+    """Writes an object in ASCII, which holds names that are not UTF-8 too."""
+    write_file(path, (json.dumps(value, indent=2) + "\n").encode("ascii"))
+
+
+def write_file(path: Path, data: bytes) -> None:
     """Writes a file that is there whole or not at all."""
     partial = path.with_name(path.name + ".part")
     try:
-        with open(partial, "w", encoding="utf-8") as file:
-            json.dump(value, file, indent=2, ensure_ascii=False)
-            file.write("\n")
+        with open(partial, "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)

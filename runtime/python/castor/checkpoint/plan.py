@@ -13,7 +13,7 @@ from castor.checkpoint.formats.registry import CASTS, FORMATS, Request
 from castor.checkpoint.formats.stored import StoredWeight, find_stored
 from castor.checkpoint.formats.transform import Transform
 from castor.checkpoint.safetensors import StoredTensor, TensorSpec, encode_header, laid_out
-from castor.checkpoint.selection import Selection, is_linear
+from castor.checkpoint.selection import Selection, is_embedding, is_linear
 from castor.checkpoint.source import Source
 
 
@@ -51,6 +51,12 @@ class Plan(NamedTuple):
     def converted(self) -> List[Job]:
         """The jobs that are not copies."""
         return [job for shard in self.shards for job in shard.jobs if job.transform is not None]
+
+    @property
+    def embeddings(self) -> List[str]:
+        """Lists the modules of converted weights that are embeddings."""
+        names = [job.name for job in self.converted if is_embedding(job.name)]
+        return sorted(name.rpartition(".")[0] for name in names)
 
     def kept_modules(self, source: Source) -> List[str]:
         """Modules whose linear weights stay floats; lm_head, which may share another's weight."""

@@ -10,7 +10,7 @@ from castor.checkpoint.dtypes import FLOATS
 from castor.checkpoint.formats.registry import CASTS, Request, refusal
 from castor.checkpoint.safetensors import TensorSpec
 
-KEPT_BY_DEFAULT = (
+EMBEDDINGS = (
     "*embed*",
     "wte.*",
     "*.wte.*",
@@ -18,6 +18,11 @@ KEPT_BY_DEFAULT = (
     "*.wpe.*",
     "shared.weight",
     "*relative_attention_bias*",
+)
+"""Weights with such names are tables that loaders look up: they are in no linear module."""
+
+KEPT_BY_DEFAULT = (
+    *EMBEDDINGS,
     "*norm*",
     "lm_head.*",
     "*.lm_head.*",
@@ -64,6 +69,11 @@ def is_linear(spec: TensorSpec) -> bool:
     """Whether it is called weight and has rows and columns."""
     named = spec.name == "weight" or spec.name.endswith(".weight")
     return named and len(spec.shape) == 2 and min(spec.shape) > 0
+
+
+def is_embedding(name: str) -> bool:
+    """Says whether a weight with that name is an embedding."""
+    return _matches(name, EMBEDDINGS)
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

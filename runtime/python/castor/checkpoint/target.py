@@ -7,7 +7,7 @@ import ctypes
 import errno
 import fcntl
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Iterator
 
@@ -47,46 +47,70 @@ def preallocate(file: int, size: int) -> None:
 
 
 class UnfinishedFile:
-    """A file under its temporary name. `keeps` what it has for the next run, if this one fails."""
+    """This is the file of `path` under its temporary name.
 
-    def __init__(self, descriptor: int) -> None:
+    It `keeps` what it has for the next run, if this one fails.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
         self.descriptor = descriptor
-        self.keeps = False
+        self.keeps = os.fstat(descriptor).st_size > 0
 
     def clear(self) -> None:
         """Removes what an interrupted process left."""
         # The system begins to write a file that was cut to nothing when it is closed.
         if os.fstat(self.descriptor).st_size:
             os.ftruncate(self.descriptor, 0)
+        self.keeps = False
+
+    def publish(self) -> None:
+        """Gives a whole file, which is on the disk, its name."""
+        os.replace(_partial(self.path), self.path)
+        sync_directory(self.path.parent)
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(path.name + SUFFIX)
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    """Refuses what another process is writing; the lock ends with its process at the latest."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise CheckpointError(f"{path}: another process is writing it") from None
 
 
 @contextmanager
-def unfinished_file(path: Path) -> Iterator[UnfinishedFile]:
-    """`path`.part, whose data reach the disk at the end.
-
-    Its lock shows a process that is still at work.
-    """
-    partial = path.with_name(path.name + SUFFIX)
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(partial, flags, 0o666)
-    file = UnfinishedFile(descriptor)
+def locked_directory(path: Path) -> Iterator[None]:
+    """Holds the lock of a directory, so that no other process converts to it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CheckpointError(f"{partial}: another process is writing it") from None
-        try:
-            yield file
-            os.fsync(descriptor)
-        except BaseException:
-            if not file.keeps:
-                os.unlink(partial)
-            raise
+        with suppress(OSError):  # NFS locks no directories; each file there still has its lock
+            _lock(descriptor, path)
+        yield
     finally:
         os.close(descriptor)
 
 
-def publish(path: Path) -> None:
-    """Gives a whole file its name."""
-    os.replace(path.with_name(path.name + SUFFIX), path)
-    sync_directory(path.parent)
+@contextmanager
+def unfinished_file(path: Path) -> Iterator[UnfinishedFile]:
+    """Opens `path`.part, which this process alone writes until it is published."""
+    partial = _partial(path)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(partial, flags, 0o666)
+    try:
+        _lock(descriptor, partial)
+        if not partial.exists() or not os.path.samestat(partial.stat(), os.fstat(descriptor)):
+            # Another process has published it since it was opened.
+            raise CheckpointError(f"{path}: another process has written it")
+        file = UnfinishedFile(path, descriptor)
+        try:
+            yield file
+        except BaseException:
+            if not file.keeps:
+                partial.unlink(missing_ok=True)
+            raise
+    finally:
+        os.close(descriptor)

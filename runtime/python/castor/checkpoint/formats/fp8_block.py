@@ -98,8 +98,10 @@ class _Encoder(_Tiled):
         compiled(self.text)(x, reciprocals, out=elements)
 
 
-def _parts(prefix: str, rows: int, columns: int) -> List[Part]:
+def _parts(prefix: str, rows: int, columns: int, scale: str) -> List[Part]:
     across = _tiles(columns)
+    element = DTYPES[scale].element
+    assert element is not None
     return [
         Part(
             TensorSpec(prefix + "weight", "F8_E4M3", (rows, columns)),
@@ -107,8 +109,8 @@ def _parts(prefix: str, rows: int, columns: int) -> List[Part]:
             lambda n: (n // TILE, TILE, across, TILE),
         ),
         Part(
-            TensorSpec(prefix + "weight_scale_inv", "F32", (_tiles(rows), across)),
-            "f32",
+            TensorSpec(prefix + "weight_scale_inv", scale, (_tiles(rows), across)),
+            element,
             lambda n: (n // TILE, 1, across, 1),
             TILE,
         ),
@@ -153,23 +155,25 @@ def encoder(source: TensorSpec, prefix: str, rule: str) -> Transform:
   %over = greater %a, %limit""",
     )
     part = Part(source, x, lambda n: (n // TILE, TILE, across, TILE))
-    return _Encoder(
-        text, [part], _parts(prefix, rows, columns), columns, error, scale_text=scale_text
-    )
+    parts = _parts(prefix, rows, columns, "F32")
+    return _Encoder(text, [part], parts, columns, error, scale_text=scale_text)
 
 
-def decoder(result: TensorSpec, prefix: str) -> Transform:
-    """To a weight in floats."""
+def decoder(result: TensorSpec, prefix: str, scale: str) -> Transform:
+    """To a weight in floats; other writers store the scales as BF16 or F16 too."""
     rows, columns = result.shape
     y = DTYPES[result.dtype].element
     assert y is not None
     across = _tiles(columns)
     shape = f"[?t, {TILE}, {across}, {TILE}]"
-    text = f"""func @dequantize(%x: f8e4m3{shape}, %s: f32[?t, 1, {across}, 1]) -> {y}{shape} {{
+    parts = _parts(prefix, rows, columns, scale)
+    s = parts[1].element
+    text = f"""func @dequantize(%x: f8e4m3{shape}, %s: {s}[?t, 1, {across}, 1]) -> {y}{shape} {{
   %xf = convert %x : f32
-  %d = mul %xf, %s
+  %sf = convert %s : f32
+  %d = mul %xf, %sf
   %y = convert %d : {y}
   return %y
 }}"""
     part = Part(result, y, lambda n: (n // TILE, TILE, across, TILE))
-    return _Tiled(text, _parts(prefix, rows, columns), [part], columns)
+    return _Tiled(text, parts, [part], columns)

@@ -41,7 +41,7 @@ class StoredWeight(NamedTuple):
         if self.format == "nvfp4":
             return nvfp4.decoder(result, self.prefix, self.scale)
         if self.format == "fp8-block":
-            return fp8_block.decoder(result, self.prefix)
+            return fp8_block.decoder(result, self.prefix, self.scale)
         if self.format == "int8-channel":
             kind, group = integer.INT8, self.shape[1]
         else:
@@ -62,7 +62,7 @@ def _classify(parts: Mapping[str, TensorSpec]) -> Optional[Tuple[str, Tuple[int,
     names = set(parts)
     if inverse is not None and weight is not None and names == {"weight", "weight_scale_inv"}:
         tiles = (-(-rows // fp8_block.TILE), -(-columns // fp8_block.TILE))
-        fits = weight.dtype == "F8_E4M3" and inverse.dtype == "F32" and inverse.shape == tiles
+        fits = weight.dtype == "F8_E4M3" and inverse.dtype in FLOATS and inverse.shape == tiles
         return ("fp8-block", (rows, columns), 0) if fits else None
     if scale is None or len(scale.shape) != 2 or scale.shape[0] != rows:
         return None
