@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import castor
 import numpy as np
 import pytest
-from castor import ops
+from castor import _check, ops
 
 NORMALIZE = """
 func @normalize(%x: u8[?n, 3], %mean: f32[3], %scale: f32[3]) -> (f16[?n, 3], f32[?n, 3]) {
@@ -71,6 +73,42 @@ def test_constants() -> None:
     assert f(np.float32([10, 20])).tolist() == [13, 36]
     with pytest.raises(castor.Error, match="@w"):
         castor.compile(text)
+
+
+def test_constants_are_of_their_types() -> None:
+    class Lent:
+        def __init__(self, array: np.ndarray) -> None:
+            self.array = array
+
+        def __dlpack__(self, **options: Any) -> Any:
+            return self.array.__dlpack__(**options)
+
+    text = """func @f(%x: f32[2, 3]) -> f32[2, 3] {{
+      %w = constant @w : {type}
+      %c = convert %w : f32
+      %y = add %x, %c
+      return %y
+    }}"""
+    x = np.zeros((2, 3), np.float32)
+    table = np.arange(12, dtype=np.float32).reshape(2, 6)
+    for given in (table[:, ::2], Lent(table[:, ::2]), Lent(table[:, ::2].T.copy().T)):
+        f = castor.compile(text.format(type="f32[2, 3]"), constants={"w": given})
+        assert f(x).tolist() == [[0, 2, 4], [6, 8, 10]]
+    f = castor.compile(text.format(type="f32[1, 3]"), constants={"w": Lent(table[:1, 3:])})
+    assert f(x).tolist() == [[3, 4, 5]] * 2
+    for declared, given, found in (
+        ("f32[2, 3]", np.zeros((2, 3), np.int32), r"i32\[2, 3\]"),
+        ("f32[2, 3]", np.zeros((3, 2), np.float32), r"f32\[3, 2\]"),
+        ("f32[1, 3]", np.zeros(3, np.float32), r"f32\[3\]"),
+        ("f32[]", np.zeros(1, np.float32), r"f32\[1\]"),
+        ("u4[2, 3]", np.zeros(3, np.uint8), r"u8\[3\]"),
+        ("i4[2, 3]", castor.convert(x, "u4"), r"u4\[2, 3\]"),
+    ):
+        expected = declared.replace("[", r"\[").replace("]", r"\]")
+        with pytest.raises(castor.Error, match=f"constant @w: found {found}, expected {expected}"):
+            castor.compile(text.format(type=declared), constants={"w": given})
+    with pytest.raises(castor.Error, match=r"constant @w: found 16 bytes, expected 8 for f32\[2\]"):
+        castor.compile(text.format(type="f32[2]"), constants={"w": np.zeros(2)})
 
 
 def test_stages() -> None:
@@ -195,6 +233,9 @@ def test_operators() -> None:
 
 def test_mistakes_in_traced_functions() -> None:
     x = np.int32([1, 2])
+    doubled = castor.function(lambda x: x + x)
+    typed = castor.function("i32[?n]")(lambda x: x + x)
+    doubled_text = castor.compile("func @f(%x: i32[2]) -> i32[2] { %y = add %x, %x return %y }")
     for body, kind, message in (
         (lambda x: x + 0.5, ValueError, "i32 has no 0.5"),
         (lambda x: x + 2**40, ValueError, "i32 has no"),
@@ -203,7 +244,14 @@ def test_mistakes_in_traced_functions() -> None:
         (lambda x: ops.logical_and(x, x), castor.Error, "logical_and: operand 0 is i32"),
         (lambda x: ops.clamp(ops.sqrt(x)), castor.Error, "sqrt"),
         (lambda x, y: x, TypeError, "takes 2 inputs"),
-        (lambda *x: x, TypeError, "positional"),
+        (lambda *x: x, TypeError, r"takes \*x; a traced function has one parameter"),
+        (lambda x, **more: x, TypeError, r"takes \*\*more; a traced"),
+        (lambda x: x + 2**70, ValueError, "i32 has no 1180591620717411303424"),
+        (lambda x: doubled_text(x), TypeError, "has no data: castor.ops"),
+        (lambda x: castor.convert(x, "f32"), TypeError, "has no data: castor.ops"),
+        (lambda x: np.asarray(x), TypeError, "has no data: castor.ops"),
+        (lambda x: doubled(x, threads=2), TypeError, "neither out nor threads"),
+        (lambda x: typed(x), TypeError, "no types in its decorator"),
     ):
         with pytest.raises(kind, match=message):
             castor.function(body)(x)
@@ -213,6 +261,17 @@ def test_mistakes_in_traced_functions() -> None:
         castor.function(lambda x: x).ir
     with pytest.raises(ValueError, match=r"expected one such as 'f32\[\?n, 4\]'"):
         castor.function("f32")(lambda x: x)
+    for types, kind, message in (
+        (
+            ["f32[?n, m]"],
+            ValueError,
+            r"extent 'm' in type 'f32\[\?n, m\]' of an input, expected one",
+        ),
+        ([5], TypeError, "castor.function of 5, expected a function, or types of inputs"),
+        (["f32[]", "f32[]"], TypeError, r"takes 1 inputs \(x\), not 2: too many"),
+    ):
+        with pytest.raises(kind, match=message):
+            castor.function(*types)(lambda x: x)
 
 
 def test_every_op_has_a_function() -> None:
@@ -252,3 +311,34 @@ def test_prepared_outputs() -> None:
         f(x, y, out=[outs[0]])
     with pytest.raises(castor.Error, match="overlap"):
         f(x, y, out=[outs[0], outs[0]])
+
+
+@pytest.mark.parametrize(
+    "signature, body",
+    [
+        (
+            "(%x: i4[?m, ?k], %s: f16[?, ?k]) -> f16[?m, ?k]",
+            "dequantize_linear %x, %s {axis = 0, block_size = 32} : f16",
+        ),
+        (
+            "(%x: u8[?a, ?b, ?c], %s: f32[?, ?b, ?]) -> f32[?a, ?b, ?c]",
+            "dequantize_linear %x, %s {axes = [0, 2], block = [3, 5]} : f32",
+        ),
+        (
+            "(%x: f4e2m1[?n, ?k], %s: f8e8m0[?n, ?]) -> bf16[?n, ?k]",
+            "dequantize_mx %x, %s {format = mxfp4} : bf16",
+        ),
+    ],
+)
+def test_check_finds_numbers_of_blocks(signature: str, body: str) -> None:
+    f = castor.compile(f"func @f{signature} {{ %y = {body} return %y }}")
+    declared = [[(dim.extent, dim.name) for dim in f._dims(index)] for index in range(2)]
+    shapes = _check.fitting_shapes(declared, 64, _check.block_extents(f.ir), f._takes)
+    assert shapes is not None and set(shapes[0]) == {64} and shapes[1] != shapes[0]
+    assert f.check() == castor.info()["isas"]
+
+
+def test_check_without_shapes_that_fit() -> None:
+    text = "func @f(%x: f32[?n], %y: f32[?n, 1000]) -> f32[?n, 1000] { %z = add %x, %y return %z }"
+    with pytest.raises(ValueError, match="takes no inputs of small extents"):
+        castor.compile(text.replace("1000] { ", "1000] { %w = reshape %x : [7] ")).check()

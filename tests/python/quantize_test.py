@@ -63,6 +63,32 @@ def test_granularities() -> None:
     assert (back == expected.astype(ml_dtypes.bfloat16)).all()
 
 
+@pytest.mark.parametrize("element", ["i8", "u8", "i4"])
+def test_numbers_fill_the_shape_of_the_scale(element: str) -> None:
+    x = np.arange(-12, 12, dtype=np.float32).reshape(4, 6)
+    for scale, options in (
+        (np.float32([1, 2, 4, 8]), {"axis": np.int64(0)}),
+        (np.float32([[1], [2], [4], [8]]), {}),
+        (np.ones((4, 3), np.float32), {"axis": np.int8(1), "block_size": np.uint8(2)}),
+        (np.ones((2, 2), np.float32), {"axes": np.array([0, 1]), "block": np.int64([2, 3])}),
+        (np.int64(2), {}),
+        (0.5, {}),
+    ):
+        shape = np.shape(scale)
+        full = castor.convert(np.full(shape, 3), element)
+        given = np.float32(scale)
+        expected = castor.quantize(x, element, given, full, **options)
+        values = castor.dequantize(expected, given, full, **options)
+        for zero_point in (3, np.int64(3), np.uint8(3)):
+            found = castor.quantize(x, element, scale, zero_point, **options)
+            assert np.asarray(found).tolist() == np.asarray(expected).tolist()
+            assert (castor.dequantize(found, scale, zero_point, **options) == values).all()
+    with pytest.raises(ValueError, match=f"{element} has no zero point 999"):
+        castor.quantize(x, element, np.ones(4, np.float32), 999, axis=0)
+    parts = castor.quantize_mx(np.ones((32, 3), np.float32), "mxfp4", axis=np.int64(0))
+    assert parts[1].shape == (1, 3)
+
+
 def test_rules_without_scale() -> None:
     x = np.float32([[-1, 0.5, 2], [4, -8, 1]])
     y, scale = castor.quantize(x, "i8")

@@ -18,16 +18,15 @@ workers: set[int] = set()
 """Thread ids of castor's pool."""
 
 
-def executor(threads: int) -> int:
-    """The pool's address; its threads are noted when it is made."""
+def note_workers(threads: int) -> None:
+    """Makes the pool, if it is not there yet, and notes its threads."""
     before = set(map(int, os.listdir("/proc/self/task")))
-    address = _runtime.executor(threads)
+    _runtime.executor(threads)
     workers.update(set(map(int, os.listdir("/proc/self/task"))) - before)
-    return address
 
 
 def bound_call(function: Function, threads: int) -> tuple[Call, list, tuple]:
-    """A call whose addresses and executor are set, its outputs, and what must outlive it."""
+    """A call that ran once, its outputs, and what must outlive it."""
     constants = {name: tensor.operand() for name, tensor in function.constants.items()}
     compiled = castor.compile(function.text, constants=constants)
     outputs = outputs_of(function)
@@ -35,10 +34,10 @@ def bound_call(function: Function, threads: int) -> tuple[Call, list, tuple]:
     results = [output_operand(tensor.operand()) for tensor in outputs]
     bound = Bound(compiled.kernel, inputs, results)
     call = bound.new_call()
-    for view, operand in (*zip(call.inputs, inputs), *zip(call.outputs, results)):
-        view.data = operand.address
     if threads > 1:
-        call.options.executor = executor(threads)
+        note_workers(threads)
+    addresses = [operand.address for operand in (*inputs, *results)]
+    call.run(addresses, threads if threads > 1 else None)
     return call, outputs, (compiled, bound, inputs, results)
 
 
@@ -47,7 +46,7 @@ def prepare(function: Function, form: str, threads: int) -> Prepared:
     call, outputs, kept = bound_call(function, threads)
 
     def run(call=call, kept=kept) -> None:
-        call.run()
+        call.repeat()
 
     return Prepared(run, lambda: [tensor.data for tensor in outputs], form)
 

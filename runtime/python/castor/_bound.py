@@ -24,7 +24,7 @@ class Call:
     than a small kernel.
     """
 
-    __slots__ = ("_arguments", "_error", "_options", "_views")
+    __slots__ = ("_arguments", "_error", "_options", "_splits", "_views")
 
     def __init__(
         self, bound: _library.Handle, inputs: Sequence[Operand], outputs: Sequence[Operand]
@@ -33,6 +33,7 @@ class Call:
         targets = (View * len(outputs))(*map(view_of, outputs))
         self._error = ErrorStructure()
         self._options = RunOptions(struct_size=sizeof(RunOptions))
+        self._splits = False  # whether the options have an executor
         # An entry of an array of ctypes is a new object each time; these are kept.
         self._views: List[View] = [*sources, *targets]
         self._arguments = (
@@ -49,12 +50,15 @@ class Call:
         """Computes from and to tensors at these addresses, inputs first."""
         for view, address in zip(self._views, addresses):
             view.data = address
-        if threads is not None:
-            self._options.executor = _runtime.executor(threads)
+        if threads is not None or self._splits:
+            self._options.executor = None if threads is None else _runtime.executor(threads)
+            self._splits = threads is not None
+        self.repeat()
+
+    def repeat(self) -> None:
+        """Computes once more what the last run did, if the tensors are still there."""
         if bound_kernel_run(*self._arguments):
             raise exception_of(self._error)
-        if threads is not None:
-            self._options.executor = None
 
 
 def view_of(operand: Operand) -> View:
@@ -101,6 +105,10 @@ class Bound:
         """The castor_bound_kernel."""
         return self._handle.pointer
 
+    def new_call(self) -> Call:
+        """A call of its own, for one thread at a time."""
+        return Call(self._handle, self._inputs, self._outputs)
+
     def run(self, addresses: Sequence[int], threads: Optional[int]) -> None:
         """Computes from and to tensors at these addresses, inputs first.
 
@@ -109,18 +117,20 @@ class Bound:
         try:
             call = self._calls.pop()
         except IndexError:
-            call = Call(self._handle, self._inputs, self._outputs)
+            call = self.new_call()
         call.run(addresses, threads)
         self._calls.append(call)
 
 
-def output_shapes(kernel: _library.Handle, inputs: Sequence[Operand]) -> List[Tuple[int, ...]]:
-    """The shapes of what the kernel computes from these inputs."""
+def output_shapes(
+    kernel: _library.Handle, inputs: Sequence[Tuple[int, ...]]
+) -> List[Tuple[int, ...]]:
+    """The shapes of what the kernel computes from inputs of these shapes."""
     bound = _library.Handle(_library.bound_kernel_destroy)
     shapes = (Extents * len(inputs))()
-    for shape, operand in zip(shapes, inputs):
-        shape.values = extents(operand.shape)
-        shape.rank = len(operand.shape)
+    for shape, given in zip(shapes, inputs):
+        shape.values = extents(given)
+        shape.rank = len(given)
     _library.kernel_bind(kernel.pointer, shapes, len(inputs), None, 0, None, byref(bound.pointer))
     count = _library.function_output_count(_library.kernel_function(kernel.pointer))
     found = []

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from ctypes import (
     POINTER,
     Structure,
@@ -17,7 +18,9 @@ from ctypes import (
     pointer,
     sizeof,
 )
-from typing import List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
 
 from castor import _library
 from castor._element_types import ElementType
@@ -28,7 +31,7 @@ NO_VALUE = 0xFFFFFFFF
 NO_RANK = -1
 """CASTOR_NO_RANK: a type of which only the element is written."""
 
-Attribute = Union[bool, int, float, str, Sequence[int]]
+Attribute = Union[bool, int, float, str, Tuple[int, ...]]
 Extent = Union[int, str]
 """A number, or the name of an unknown; "?" is an unknown without a name."""
 
@@ -80,13 +83,37 @@ def tensor_type(element: Optional[ElementType], shape: Optional[Sequence[Extent]
     made.rank = NO_RANK if shape is None else len(shape)
     dims = (Dim * max(made.rank, 0))()
     for dim, extent in zip(dims, shape or ()):
-        dim.extent = extent if isinstance(extent, int) else -1
+        dim.extent = -1 if isinstance(extent, str) else operator.index(extent)
         dim.name = extent.encode() if isinstance(extent, str) and extent != "?" else None
     made.dims = dims
     return made
 
 
-def _attribute(name: str, value: Attribute) -> AttributeStructure:
+def plain_attribute(name: str, value: Any) -> Attribute:
+    """The value as one of Python's own, where it may be a number of NumPy or a sequence."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value)
+    if isinstance(value, str):
+        return value
+    try:
+        if not hasattr(value, "__iter__"):
+            return _integer(name, value)
+        return tuple([_integer(name, one) for one in value])
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, expected a number, a name or integers") from None
+
+
+def _integer(name: str, value: Any) -> int:
+    number = operator.index(value)
+    if not -(2**63) <= number < 2**63:  # ctypes would drop bits
+        raise ValueError(f"{name} is {number}, expected an integer of 64 bits")
+    return number
+
+
+def _attribute(name: str, given: Any) -> AttributeStructure:
+    value = plain_attribute(name, given)
     made = AttributeStructure(name=name.encode())
     if isinstance(value, bool):
         made.kind, made.integer = 3, int(value)
@@ -118,7 +145,7 @@ class Builder:
         self,
         name: str,
         operands: Sequence[int],
-        attributes: Mapping[str, Optional[Attribute]],
+        attributes: Mapping[str, Any],
         written: Optional[TensorType] = None,
         data: Optional[Tuple[int, int]] = None,
     ) -> int:
@@ -155,14 +182,19 @@ def parse_type(text: str) -> Tuple[ElementType, List[Extent]]:
     """An element type and extents of a text such as "f32[?n, 4]"."""
     from castor._element_types import element_type
 
+    expected = "expected one such as 'f32[?n, 4]'"
+    if not isinstance(text, str):
+        raise TypeError(f"type {text!r} of an input, {expected}")
     element, bracket, extents = text.partition("[")
     if not bracket or not extents.rstrip().endswith("]"):
-        raise ValueError(f"type {text!r} of an input, expected one such as 'f32[?n, 4]'")
+        raise ValueError(f"type {text!r} of an input, {expected}")
     shape: List[Extent] = []
     for extent in extents.rstrip()[:-1].split(","):
         word = extent.strip()
         if word.startswith("?"):
             shape.append(word[1:] or "?")
-        elif word:
+        elif word.isdecimal():
             shape.append(int(word))
+        elif word:
+            raise ValueError(f"extent {word!r} in type {text!r} of an input, {expected}")
     return element_type(element.strip()), shape

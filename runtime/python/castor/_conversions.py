@@ -19,14 +19,17 @@ class Options(NamedTuple):
     rounding: Optional[str]
     nan: Optional[str]
 
+    def check(self) -> None:
+        """Raises for what cannot stand in a function's text; castor itself knows the names."""
+        for name, value in zip(self._fields, self):
+            if value is not None and not isinstance(value, str):
+                raise TypeError(f"{name} is {value!r}, expected the name of an option")
+            if value is not None and not value.isidentifier():
+                raise ValueError(f"{name} {value!r} is not the name of an option")
+
     def text(self) -> str:
         """The attributes as a function's text has them."""
-        written = []
-        for name, value in zip(self._fields, self):
-            if value is not None:
-                if not value.isidentifier():
-                    raise ValueError(f"{name} {value!r} is not the name of an option")
-                written.append(f"{name} = {value}")
+        written = [f"{name} = {value}" for name, value in zip(self._fields, self) if value]
         return f" {{{', '.join(written)}}}" if written else ""
 
 

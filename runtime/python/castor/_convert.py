@@ -54,23 +54,28 @@ def convert(
     given = (dtype, overflow, rounding, nan)
     location: Optional[Tuple[Any, int]] = None
     prepared: Optional[PreparedCall]
-    if out is not None:
-        if _converted_into(x, given, out, threads):
-            return out
-    elif isinstance(x, np.ndarray):
-        prepared = _prepared.get((x.dtype, dtype, overflow, rounding, nan, x.shape, x.strides))
-        if prepared is not None:
-            return prepared.at([address_of(x)], threads)
-    elif isinstance(x, Tensor):
-        prepared = _prepared.get((x.element, dtype, overflow, rounding, nan, x.shape))
-        if prepared is not None:
-            return prepared.at([address_of(x.data)], threads)
-    else:
-        location = located(x)
-        prepared = None if location is None else _prepared.get((location[0], given))
-        if location is not None and prepared is not None:
-            return prepared.at([location[1]], threads)
+    try:
+        if out is not None:
+            if _converted_into(x, given, out, threads):
+                return out
+        elif type(x) is np.ndarray:
+            prepared = _prepared.get((x.dtype, dtype, overflow, rounding, nan, x.shape, x.strides))
+            if prepared is not None:
+                return prepared.at([address_of(x)], threads)
+        elif isinstance(x, Tensor):
+            prepared = _prepared.get((x._element, dtype, overflow, rounding, nan, x._shape))
+            if prepared is not None:
+                return prepared.at([address_of(x._data)], threads)
+        else:
+            location = located(x)
+            prepared = None if location is None else _prepared.get((location[0], given))
+            if location is not None and prepared is not None:
+                return prepared.at([location[1]], threads)
+    except TypeError:  # An option that cannot be a key is told as other wrong ones are.
+        _check(dtype, Options(overflow, rounding, nan))
+        raise
     options = Options(overflow, rounding, nan)
+    _check(dtype, options)
     source = input_operand(x)
     if out is not None:
         _convert_into(x, source, given, options, out, threads)
@@ -90,6 +95,13 @@ def convert(
     elif location is not None and location[1] == source.address:
         _prepared.add((location[0], given), PreparedCall(bound, [(target, source.shape)], order))
     return result
+
+
+def _check(dtype: Any, options: Options) -> None:
+    """Says what is wrong with a type or an option."""
+    if dtype is not None:
+        element_type(dtype)
+    options.check()
 
 
 def _converted_into(x: Any, given: Tuple[Any, ...], out: Any, threads: Optional[int]) -> bool:

@@ -19,7 +19,7 @@ from ctypes import (
     c_void_p,
     py_object,
 )
-from typing import Any, Tuple
+from typing import Any, Optional, Tuple
 
 from castor import _library, _torch
 from castor._structures import View
@@ -96,8 +96,26 @@ def _capsule_of(given: Any) -> Any:
         return given.__dlpack__()
 
 
-def view_of(given: Any, *, writes: bool) -> Tuple[Any, View]:
-    """The tensor's memory, and what keeps it: the capsule, whose destructor gives it back."""
+def _without_repeats(fields: Fields) -> Optional[Fields]:
+    """The tensor with one index along the axes whose stride is 0; None where there are none.
+
+    castor's views have no such strides, but torch's expand() makes them.
+    """
+    axes = range(fields.rank) if fields.strides else range(0)
+    repeated = {axis for axis in axes if fields.strides[axis] == 0 and fields.shape[axis] > 1}
+    if not repeated:
+        return None
+    once = Fields.from_buffer_copy(fields)
+    extents = [1 if axis in repeated else fields.shape[axis] for axis in axes]
+    once.shape = (c_int64 * len(extents))(*extents)
+    return once
+
+
+def view_of(given: Any, *, writes: bool) -> Tuple[Any, View, Optional[Tuple[int, ...]]]:
+    """What keeps the tensor's memory, its view, and the shape up to which it is repeated, if it is.
+
+    The capsule keeps the memory: its destructor gives it back.
+    """
     _torch.check_sign(given)
     capsule = _capsule_of(given)
     flags = 0
@@ -108,5 +126,10 @@ def view_of(given: Any, *, writes: bool) -> Tuple[Any, View]:
     else:
         fields = Managed.from_address(_pointer(capsule, b"dltensor")).tensor
     view = View()
-    (_view_to_write if writes else _view_to_read)(byref(fields), flags, byref(view))
-    return capsule, view
+    once = None if writes else _without_repeats(fields)
+    if once is None:
+        (_view_to_write if writes else _view_to_read)(byref(fields), flags, byref(view))
+        return capsule, view, None
+    _view_to_read(byref(once), flags, byref(view))
+    # The extents of the view are those of `once`.
+    return (capsule, once), view, tuple(fields.shape[axis] for axis in range(fields.rank))

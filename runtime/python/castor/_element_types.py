@@ -57,7 +57,8 @@ class ElementType:
 
     def bytes_of(self, elements: int) -> int:
         """How many bytes that many packed elements take."""
-        return (elements * self.bits + 7) // 8
+        packed = (elements * self.bits + 7) // 8
+        return (packed + 2) // 3 * 3 if self.name.endswith(".split") else packed  # groups of three
 
 
 def _dtype_of_ml_dtypes(name: str) -> Optional[np.dtype[Any]]:
@@ -174,6 +175,6 @@ def _of_numpy(dtype: Any) -> Optional[ElementType]:
         return None
     try:
         name = np.dtype(dtype).name
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):
         return None
     return _BY_NAME.get(name)

@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping as AnyMapping
 from ctypes import byref, c_char_p, sizeof
-from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
-
-import numpy as np
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from castor import _library, _runtime
 from castor._bound import Bound, output_shapes
 from castor._cache import Cache
-from castor._check import EXTENTS, compare, random_inputs
+from castor._check import EXTENTS, block_extents, compare, fitting_shapes, random_inputs
 from castor._element_types import BY_NUMBER
-from castor._operands import Operand, input_operand, output_operand
+from castor._operands import Operand, dense_operand, input_operand, output_operand
 from castor._prepared import PreparedCall, are_lent, form_of, locations_of, new_output
 from castor._structures import NamedConstant, ParseOptions
+from castor.errors import InvalidArgumentError
 
 MAX_BOUND = 256
 """Bound kernels that a function keeps; beyond them the oldest is dropped."""
@@ -29,6 +30,7 @@ STAGES = ("ir", "nest", "lanes", "asm")
 class Function:
     """A compiled function. Any thread may call it, several at a time.
 
+    >>> import numpy as np
     >>> twice = compile("func @twice(%x: f32[?n]) -> f32[?n] { %y = add %x, %x return %y }")
     >>> twice(np.float32([1, 2.5]))
     array([2., 5.], dtype=float32)
@@ -101,21 +103,36 @@ class Function:
     def check(self, *inputs: Any, seed: int = 0) -> List[str]:
         """Compares machine code with the interpreter on every tier of this machine.
 
-        Without inputs they are random bits, and unknown extents several small numbers. Gives the
-        tiers. Raises castor.MismatchError where a bit differs.
+        Without inputs they are random bits, and unknown extents several small numbers, or as many
+        blocks as these have. Gives the tiers. Raises castor.MismatchError where a bit differs, and
+        ValueError where no such extents fit.
         """
         tiers = _runtime.runnable_tiers()
-        types = [
-            (element, [dim.extent for dim in self._dims(index)])
-            for index, element in enumerate(self.input_elements)
-        ]
-        cases = [inputs] if inputs else [random_inputs(types, n, seed) for n in EXTENTS]
-        for case in cases:
+        for case in [inputs] if inputs or not self.input_names else self._random_cases(seed):
             expected = self.interpret(*case)
             for isa in tiers:
                 found = self._call(*self._variant(isa, False), case, None, None)
                 compare(self.name, isa, found, expected)
         return tiers
+
+    def _random_cases(self, seed: int) -> List[List[Any]]:
+        declared = [
+            [(dim.extent, dim.name) for dim in self._dims(index)]
+            for index in range(len(self.input_names))
+        ]
+        blocks = block_extents(self.ir)
+        found = [fitting_shapes(declared, n, blocks, self._takes) for n in EXTENTS]
+        cases = [random_inputs(self.input_elements, one, seed) for one in found if one is not None]
+        if not cases:
+            raise ValueError(f"@{self.name} takes no inputs of small extents: check needs some")
+        return cases
+
+    def _takes(self, shapes: Sequence[Tuple[int, ...]]) -> bool:
+        try:
+            output_shapes(self.kernel, shapes)
+        except InvalidArgumentError:
+            return False
+        return True
 
     def _dims(self, index: int) -> List[Any]:
         declared = _library.function_input_type(self._function.pointer, index).contents
@@ -196,7 +213,7 @@ class Function:
         self, kernel: _library.Handle, inputs: List[Operand], out: Union[Any, Sequence[Any], None]
     ) -> List[Any]:
         if out is None:
-            shapes = output_shapes(kernel, inputs)
+            shapes = output_shapes(kernel, [operand.shape for operand in inputs])
             return [new_output(*made) for made in zip(self.output_elements, shapes)]
         if len(self.output_names) == 1 and not isinstance(out, (tuple, list)):
             return [out]
@@ -215,12 +232,12 @@ def compile(
     Of several functions in the text `name` picks one. `constants` gives the data of `constant
     @name`: arrays, or castor.Tensor.
     """
-    operands = {key: input_operand(value) for key, value in (constants or {}).items()}
+    for parameter, given in (("text", text), ("name", name)):
+        if not isinstance(given, str) and (parameter == "text" or given is not None):
+            raise TypeError(f"{parameter} is {type(given).__name__}, expected str")
+    operands = _constants(constants)
     named = (NamedConstant * len(operands))()
     for entry, (key, operand) in zip(named, operands.items()):
-        if operand.strides is not None:
-            operand = input_operand(np.ascontiguousarray(operand.owner))
-            operands[key] = operand
         entry.name = key.encode()
         entry.data = operand.address
         entry.bytes = operand.bytes
@@ -234,4 +251,26 @@ def compile(
         byref(options),
         byref(function.pointer),
     )
+    if operands:
+        _check_constants(_library.text_of(_library.function_print, function.pointer), operands)
     return Function(function)
+
+
+def _constants(given: Optional[Mapping[str, Any]]) -> Dict[str, Operand]:
+    if given is None:
+        return {}
+    if not isinstance(given, AnyMapping) or not all(isinstance(key, str) for key in given):
+        raise TypeError(f"constants is {given!r}, expected a mapping from names to arrays")
+    return {key: dense_operand(input_operand(value)) for key, value in given.items()}
+
+
+def _check_constants(ir: str, operands: Mapping[str, Operand]) -> None:
+    """Compares data with the types that the function declares; the parser only counts bytes."""
+    declared = re.findall(r"^  %\S+ = constant @(\S+) : (\S+?)\[([\d, ]*)\]", ir, re.M)
+    for name, element, extents in declared:
+        operand = operands[name]
+        found = f"{operand.element}[{', '.join(map(str, operand.shape))}]"
+        if found != f"{element}[{extents}]":
+            raise InvalidArgumentError(
+                f"constant @{name}: found {found}, expected {element}[{extents}]"
+            )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from ctypes import c_uint8
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from castor import _dlpack
 from castor._address import address_of
 from castor._element_types import BY_NUMBER, ElementType, element_type
-from castor._tensor import Tensor
+from castor._tensor import Tensor, refuse_mask
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -107,12 +108,12 @@ def dense_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def operand_of_tensor(tensor: Tensor) -> Operand:
     """The tensor's own memory."""
-    data = tensor.data
+    data = tensor._data
     return Operand(tensor, tensor.element, tensor.shape, None, address_of(data), data.nbytes)
 
 
 def _operand_of_dlpack(given: Any, *, writes: bool) -> Operand:
-    owner, view = _dlpack.view_of(given, writes=writes)
+    owner, view, repeated = _dlpack.view_of(given, writes=writes)
     element = BY_NUMBER[view.element]
     shape = tuple(view.shape[axis] for axis in range(view.rank))
     strides = None
@@ -120,7 +121,30 @@ def _operand_of_dlpack(given: Any, *, writes: bool) -> Operand:
         strides = tuple(view.strides[axis] for axis in range(view.rank))
         if strides == dense_strides(shape):
             strides = None
-    return Operand(owner, element, shape, strides, view.data or 0, view.bytes)
+    operand = Operand(owner, element, shape, strides, view.data or 0, view.bytes)
+    return operand if repeated is None else _copied(operand, repeated)
+
+
+def dense_operand(operand: Operand) -> Operand:
+    """The operand, or a copy of it, in row-major order without gaps."""
+    return operand if operand.strides is None else _copied(operand, operand.shape)
+
+
+def _copied(operand: Operand, shape: Tuple[int, ...]) -> Operand:
+    """A dense copy of the bits, repeated up to a shape; NumPy may have no dtype for the type."""
+    element = operand.element
+    strides = operand.strides or dense_strides(operand.shape)
+    if element.bits < 8:
+        raise TypeError(
+            f"a tensor of {element} with shape {shape} and strides {strides}: expected a dense one,"
+            " since elements narrower than a byte are not copied"
+        )
+    size = element.bits // 8
+    memory = memoryview((c_uint8 * operand.bytes).from_address(operand.address))
+    steps = [size * stride for stride in strides]
+    codes: npt.NDArray[Any] = np.ndarray(operand.shape, f"u{size}", memory, 0, steps)
+    made = dense_copy(np.broadcast_to(codes, shape))
+    return Operand(made, element, shape, None, address_of(made), made.nbytes)
 
 
 def dense_strides(shape: Tuple[int, ...]) -> Tuple[int, ...]:
@@ -135,11 +159,16 @@ def dense_strides(shape: Tuple[int, ...]) -> Tuple[int, ...]:
 
 def _memory(given: Any) -> Any:
     """The array of an object that lends its memory to NumPy; other objects as they are."""
-    if isinstance(given, (bytes, bytearray)):
-        given = memoryview(given)
-    if isinstance(given, memoryview) or hasattr(given, "__array_interface__"):
+    refuse_mask(given)
+    if hasattr(given, "__array_interface__"):
         return np.asarray(given)
-    return given
+    if _comes_by_dlpack(given):
+        return given
+    try:
+        buffer = memoryview(given)
+    except TypeError:
+        return given
+    return np.asarray(buffer)
 
 
 def _comes_by_dlpack(given: Any) -> bool:
@@ -182,7 +211,7 @@ def unpacked_output(given: Any) -> Optional[Tuple[npt.NDArray[Any], ElementType]
 def output_operand(given: Any) -> Operand:
     """What is written: an array or a tensor whose own memory takes the elements."""
     if isinstance(given, Tensor):
-        if not given.data.flags.writeable:
+        if not given._data.flags.writeable:
             raise ValueError("the data of an output is read-only")
         return operand_of_tensor(given)
     memory = _memory(given)

@@ -13,16 +13,16 @@ from castor._address import address_of
 from castor._bound import Bound
 from castor._element_types import ElementType
 from castor._operands import Operand
-from castor._tensor import Tensor, empty_tensor
+from castor._tensor import Tensor, empty_tensor, packed_tensor, refuse_mask
 
 
 def form_of(inputs: Sequence[Any]) -> Tuple[Any, ...]:
-    """What a prepared call of these inputs is kept by."""
+    """What a prepared call of these inputs is kept by, where all are as are_lent asks."""
     return tuple(
         [
             (x.dtype, x.shape, x.strides)
-            if isinstance(x, np.ndarray)
-            else (x.element, x.shape)
+            if type(x) is np.ndarray
+            else (x._element, x._shape)
             if isinstance(x, Tensor)
             else None
             for x in inputs
@@ -32,10 +32,13 @@ def form_of(inputs: Sequence[Any]) -> Tuple[Any, ...]:
 
 def located(x: Any) -> Optional[Tuple[Any, int]]:
     """The form of a tensor and the address of its data, where both are found at once."""
-    if isinstance(x, np.ndarray):
+    if type(x) is np.ndarray:
         return (x.dtype, x.shape, x.strides), address_of(x)
     if isinstance(x, Tensor):
-        return (x.element, x.shape), address_of(x.data)
+        return (x._element, x._shape), address_of(x._data)
+    if isinstance(x, np.ndarray):  # its class derives from that of NumPy
+        refuse_mask(x)
+        return (x.dtype, x.shape, x.strides), address_of(x)
     return _torch.form_and_address(x) if _torch.is_tensor(x) else None
 
 
@@ -44,7 +47,7 @@ def located_output(x: Any) -> Optional[Tuple[Any, int]]:
     if isinstance(x, np.ndarray):
         return located(x) if x.flags.writeable else None
     if isinstance(x, Tensor):
-        return located(x) if x.data.flags.writeable else None
+        return located(x) if x._data.flags.writeable else None
     return located(x)
 
 
@@ -64,9 +67,12 @@ def locations_of(
 
 
 def are_lent(operands: Sequence[Operand], inputs: Sequence[Any]) -> bool:
-    """Whether the operands are the memory of the inputs themselves, arrays or tensors."""
+    """Whether the operands are the memory of the inputs themselves, arrays or tensors.
+
+    Arrays of classes that derive from NumPy's are not among them: some are masked.
+    """
     return all(
-        operand.owner is x and isinstance(x, (np.ndarray, Tensor))
+        operand.owner is x and (type(x) is np.ndarray or isinstance(x, Tensor))
         for operand, x in zip(operands, inputs)
     )
 
@@ -94,7 +100,7 @@ class PreparedCall:
 
     def __call__(self, inputs: Sequence[Any], threads: Optional[int]) -> Any:
         """The result, or a tuple of several."""
-        addresses = [address_of(x if isinstance(x, np.ndarray) else x.data) for x in inputs]
+        addresses = [address_of(x if isinstance(x, np.ndarray) else x._data) for x in inputs]
         return self.at(addresses, threads)
 
     def at(self, addresses: List[int], threads: Optional[int]) -> Any:
@@ -103,7 +109,7 @@ class PreparedCall:
         for element, dtype, shape, size in self._makers:
             if dtype is None:
                 data = np.empty(size, np.uint8)
-                results.append(Tensor.of_packed(data, element, shape))
+                results.append(packed_tensor(data, element, shape))
             else:
                 data = np.empty(shape, dtype, self._order)
                 results.append(data)

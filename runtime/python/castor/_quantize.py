@@ -23,22 +23,24 @@ def _composition(
     attributes: Dict[str, Any],
     results: int,
     written: Optional[ElementType],
-    known_axis: Optional[int] = None,
+    is_axis_known: bool,
 ) -> Function:
-    """The function that is one operation; of operand 0 that axis' extent is known."""
+    """The function that is one operation; of operand 0 the extent of the axis may be known."""
+    options = {
+        name: _builder.plain_attribute(name, value)
+        for name, value in attributes.items()
+        if value is not None
+    }
+    known = options.get("axis") if is_axis_known else None
     forms = []
     for index, operand in enumerate(operands):
         if operand is None:
             continue
         rank = len(operand.shape)
         extents: List[_builder.Extent] = [f"{'xst'[index]}{axis}" for axis in range(rank)]
-        if index == 0 and known_axis is not None and -rank <= known_axis < rank:
-            extents[known_axis] = operand.shape[known_axis]
+        if index == 0 and isinstance(known, int) and -rank <= known < rank:
+            extents[known] = operand.shape[known]
         forms.append((index, operand.element, tuple(extents)))
-    options = {
-        name: tuple(value) if isinstance(value, (list, tuple)) else value
-        for name, value in attributes.items()
-    }
     key = (op, tuple(forms), tuple(options.items()), written)
     made: Optional[Function] = _functions.get(key)
     if made is None:
@@ -62,28 +64,30 @@ def _run(
     results: int,
     written: Optional[ElementType],
     threads: Optional[int],
-    known_axis: Optional[int] = None,
+    is_axis_known: bool = False,
 ) -> Any:
     operands = [None if one is None else input_operand(one) for one in given]
-    made = _composition(op, operands, attributes, results, written, known_axis)
+    made = _composition(op, operands, attributes, results, written, is_axis_known)
     return made(*[one for one in given if one is not None], threads=threads)
 
 
 def _scale(given: Any) -> Any:
     """A number is a scale in f32."""
-    return np.float32(given) if isinstance(given, (int, float)) else given
+    return np.float32(given) if isinstance(given, (int, float, np.integer)) else given
 
 
-def _zero_point(given: Any, element: ElementType) -> Any:
-    """A number is a zero point in the quantized type."""
-    if not isinstance(given, int):
+def _zero_point(given: Any, element: ElementType, scale: Any) -> Any:
+    """A number is a zero point in the quantized type, which all scales have."""
+    if not isinstance(given, (int, np.integer)):
         return given
     from castor._convert import convert
 
-    made = convert(np.int64(given), element)
-    if convert(made, "i64") != given:
-        raise ValueError(f"{element} has no zero point {given}")
-    return made
+    if -(2**63) <= given < 2**63:
+        wide = np.full(input_operand(scale).shape, given, np.int64)
+        made = convert(wide, element)
+        if (convert(made, "i64") == wide).all():
+            return made
+    raise ValueError(f"{element} has no zero point {given}")
 
 
 def quantize(
@@ -133,7 +137,8 @@ def quantize(
             "precision": precision,
             "scaling": scaling,
         }
-        given = [x, _scale(scale), _zero_point(zero_point, target)]
+        scale = _scale(scale)
+        given = [x, scale, _zero_point(zero_point, target, scale)]
         return _run("quantize_linear", given, attributes, 1, target, threads)
     for name, value in (
         ("zero_point", zero_point),
@@ -175,7 +180,8 @@ def dequantize(
     """
     attributes = {"axis": axis, "block_size": block_size, "axes": axes, "block": block}
     element = input_operand(x).element
-    given = [x, _scale(scale), _zero_point(zero_point, element)]
+    scale = _scale(scale)
+    given = [x, scale, _zero_point(zero_point, element, scale)]
     return _run("dequantize_linear", given, attributes, 1, element_type(dtype), threads)
 
 
@@ -205,12 +211,12 @@ def quantize_mx(
     if format != "nvfp4":
         if tensor_scale is not None:
             raise TypeError(f"format {format!r} has no scale of the tensor")
-        made = _run("quantize_mx", [x, None], attributes, 2, element, threads, axis)
+        made = _run("quantize_mx", [x, None], attributes, 2, element, threads, True)
         return made[0], made[1]
     if tensor_scale is None:
         tensor_scale = _run("nvfp4_tensor_scale", [x], {}, 1, None, threads)
     given = [x, _scale(tensor_scale)]
-    y, scale = _run("quantize_mx", given, attributes, 2, element, threads, axis)
+    y, scale = _run("quantize_mx", given, attributes, 2, element, threads, True)
     return y, scale, tensor_scale
 
 

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 from ctypes import byref, sizeof
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from castor import _library
 from castor._structures import RuntimeOptions
 from castor.errors import InvalidArgumentError, UnsupportedError
+
+MAX_THREADS = 256
+"""The largest pool of runtime/threads/thread_pool.cpp."""
 
 _lock = threading.Lock()
 _runtimes: Dict[Tuple[Optional[str], bool], _library.Handle] = {}
@@ -70,8 +74,9 @@ def runnable_tiers() -> List[str]:
 
 def executor(threads: int) -> int:
     """The address of an executor of that many threads; 0: one for each core."""
-    made = _executors.get(threads)
+    made = _executors.get(threads) if type(threads) is int else None
     if made is None:
+        threads = _number_of_threads(threads)
         with _lock:
             if threads not in _executors:
                 handle = _library.Handle(_library.thread_pool_destroy)
@@ -80,6 +85,18 @@ def executor(threads: int) -> int:
                 _executors[threads] = int(_library.thread_pool_executor(handle.pointer))
             made = _executors[threads]
     return made
+
+
+def _number_of_threads(given: Any) -> int:
+    """The number as Python's own integer. ctypes would drop bits of one that is too large."""
+    expected = f"expected 1 to {MAX_THREADS}, or 0 for one a core"
+    try:
+        number = operator.index(given)
+    except TypeError:
+        raise TypeError(f"threads is {given!r}; {expected}") from None
+    if not 0 <= number <= MAX_THREADS:
+        raise InvalidArgumentError(f"a thread pool of {number} threads; {expected}")
+    return number
 
 
 def _forget_threads() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from castor import _builder
 from castor._element_types import ElementType, element_type
-from castor._operands import input_operand
+from castor._operands import dense_operand, input_operand
 
 
 class Value:
@@ -37,6 +37,12 @@ class Value:
 
     def __iter__(self) -> Any:
         raise TypeError("a value of a traced function has no known elements")
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
+        raise TypeError(
+            "a value of a traced function has no data: castor.ops and other traced functions"
+            " take it, but not castor.convert, compiled functions or NumPy"
+        )
 
     def astype(self, dtype: Any, **options: Any) -> Value:
         """castor.ops.convert of this value."""
@@ -135,9 +141,7 @@ def _constant(builder: _builder.Builder, given: Any, neighbour: Optional[Element
         if neighbour is None:
             raise TypeError(f"the number {given} has no type here: expected an array")
         given = _scalar(given, neighbour)
-    operand = input_operand(given)
-    if operand.strides is not None:
-        operand = input_operand(np.ascontiguousarray(given))
+    operand = dense_operand(input_operand(given))
     written = _builder.tensor_type(operand.element, operand.shape)
     number = builder.op("constant", [], {}, written, (operand.address, operand.bytes))
     return Value(builder, number, operand.element)
@@ -147,11 +151,15 @@ def _scalar(number: Union[bool, int, float], element: ElementType) -> Any:
     """The number in that type: exact in integers, rounded once in floats."""
     from castor._convert import convert
 
-    wide = np.float64(number) if isinstance(number, float) else np.int64(number)
+    wide = np.asarray(number if isinstance(number, float) else int(number))
+    if wide.dtype == object:  # no integer of NumPy has it
+        raise ValueError(f"{element} has no {number}")
     made = convert(wide, element)
-    found = convert(made, "f64" if element.name.startswith(("f", "b", "n")) else "i64")
-    is_exact = element.name[0] in "iu"
-    if bool(found != number) if is_exact else np.isinf(found) != np.isinf(float(number)):
+    if element.name[0] in "iu":
+        is_lost = made.tolist() != number
+    else:
+        is_lost = np.isinf(convert(made, "f64")) != np.isinf(float(number))
+    if is_lost:
         raise ValueError(f"{element} has no {number}")
     return made
 

@@ -316,7 +316,7 @@ MX_FORMATS = {
 
 def mx_elements(format: str) -> Tuple[ElementType, ElementType]:
     """The element types of the elements and of the scales of a format."""
-    if format not in MX_FORMATS:
+    if not isinstance(format, str) or format not in MX_FORMATS:
         raise ValueError(f"format {format!r}, expected {', '.join(MX_FORMATS)}")
     element, scale = MX_FORMATS[format]
     return element_type(element), element_type(scale)

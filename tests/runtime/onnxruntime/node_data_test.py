@@ -3,7 +3,7 @@
 
 Each model runs in a session with the plugin, which is told to take all that castor can compute, on
 the data that come with it. Results are those of the data, or of ONNX Runtime's CPU provider, bit
-for bit; behind sums of floats, which each side adds in an order of its own, they are near. FOLDERs hold model.onnx and test_data_set_*; without any, Debian's libonnx-testdata is
+for bit; after sums of floats, which each side adds in an order of its own, they are near. FOLDERs hold model.onnx and test_data_set_*; without any, Debian's libonnx-testdata is
 used, and the folder of node tests beside the repository where there is one.
 """
 
@@ -30,7 +30,7 @@ from onnx import numpy_helper
 PROVIDER = "CastorExecutionProvider"
 DEBIAN = Path("/usr/share/libonnx-testdata/data/node")
 BESIDE = ROOT.parent / "shared" / "data" / "onnx-node"
-MIN_FOLDERS = 250  # of which castor takes nodes
+MIN_FOLDERS = 250  # that have nodes which castor takes
 # The host's Python interface has tensors of these; the front end's tests have the other types.
 NATIVE = {f"tensor({name})" for name in (
     "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16",
