@@ -18,6 +18,20 @@ Result<FunctionPtr> expanded_function(const FunctionPtr& function) {
   return has_compositions(*function) ? expand_compositions(*function) : function;
 }
 
+/// By nest, whether its code is known before shapes are. That of convolutions and requantizations
+/// depends on extents and parameters; epilogues, and what folds their results, are mostly part of
+/// the kernels of convolutions.
+std::vector<bool> have_likely_code(const std::vector<jit::Nest>& nests) {
+  std::vector<bool> have_it;
+  for (const jit::Nest& nest : nests) {
+    have_it.push_back(!nest.convolution && !nest.requantization && !nest.epilogue);
+  }
+  for (const jit::Nest& nest : nests) {
+    if (nest.folded) have_it[nest.folded->nest] = false;
+  }
+  return have_it;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
@@ -48,7 +62,9 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
                           runtime.limits.nests);
   }
   const jit::LikelyForms forms(*compiled->canonical);
-  for (const jit::Nest& nest : compiled->nests) {
+  const std::vector<bool> have_it = have_likely_code(compiled->nests);
+  for (size_t i = 0; i < compiled->nests.size(); ++i) {
+    const jit::Nest& nest = compiled->nests[i];
     if (nest.inputs.size() > jit::max_inputs) {
       return Error{ErrorCode::unsupported,
                    fmt::format("@{}: one of its operations reads {} tensors in different ways; at "
@@ -56,7 +72,7 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
                                function->name, nest.inputs.size(), jit::max_inputs)};
     }
     if (nest.convolution) compiled->lower_tier_because = runtime.lower_tier_because;
-    if (nest.convolution || nest.requantization) {  // code depends on extents, or parameters
+    if (!have_it[i]) {
       compiled->likely.emplace_back();
       continue;
     }

@@ -16,19 +16,17 @@ namespace castor::jit {
 
 namespace {
 
-/// What is multiplied: by numbers of operands, the image and the weights.
+/// What is multiplied: an image, by its operand's number, and the other operand as weights.
 struct LikelyGeometry {
   ConvolutionGeometry geometry;
   size_t image = 0;
-  bool has_constant_weights = true;
 };
 
 Result<LikelyGeometry> geometry_of_matmul(const Function& function, const Operation& operation,
                                           const BoundShapes& shapes) {
   const auto matmul = LikelyMatmuls(function).of(operation, shapes);
   if (!matmul) return Error{ErrorCode::unsupported, reason_not_split(function)};
-  const bool has_rows = matmul->image == MatmulImage::a;  // as pixels: then b is packed ahead
-  return LikelyGeometry{matmul->geometry, has_rows ? 0u : 1u, has_rows};
+  return LikelyGeometry{matmul->geometry, matmul->image == MatmulImage::a ? 0u : 1u};
 }
 
 /// As if unknown extents were long.
@@ -72,11 +70,12 @@ Result<ConvolutionProblem> likely_problem(const Function& function, std::span<co
   };
   const size_t image = likely->image;
   const size_t weights = 1 - image;
-  return ConvolutionProblem{.geometry = *geometry,
-                            .x_is_signed = element(image) == ElementType::i8,
-                            .w_is_signed = element(weights) == ElementType::i8,
-                            .has_weight_zero_points = operation.operands[weights + 2] != no_value,
-                            .has_constant_weights = likely->has_constant_weights};
+  return ConvolutionProblem{
+      .geometry = *geometry,
+      .x_is_signed = element(image) == ElementType::i8,
+      .w_is_signed = element(weights) == ElementType::i8,
+      .has_weight_zero_points = operation.operands[weights + 2] != no_value,
+      .has_constant_weights = constant_values(function)[operation.operands[weights]]};
 }
 
 /// The ways in which kernels may apply the epilogue to their register tiles, in the order in which

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/support/integer_math.hpp"
+#include "jit/plan/nest.hpp"
 
 namespace castor::jit {
 
@@ -89,14 +90,7 @@ std::optional<MatmulConvolution> matmul_convolution(const MatmulGeometry& matmul
   return std::nullopt;
 }
 
-LikelyMatmuls::LikelyMatmuls(const Function& function)
-    : is_constant_(function.values.size(), false) {
-  for (const Operation& operation : function.operations) {
-    const bool is_reshape = operation.op == OpKind::reshape;
-    is_constant_[operation.results[0]] =
-        operation.op == OpKind::constant || (is_reshape && is_constant_[operation.operands[0]]);
-  }
-}
+LikelyMatmuls::LikelyMatmuls(const Function& function) : is_constant_(constant_values(function)) {}
 
 std::optional<MatmulConvolution> LikelyMatmuls::of(const Operation& matmul,
                                                    const BoundShapes& shapes) const {

@@ -170,6 +170,9 @@ Nest copy_nest(ElementType element, ValueId value, int rank, const Target& targe
 /// By value, the one that a chain of reshapes to it begins with; itself where there is none.
 std::vector<ValueId> reshape_roots(const Function& function);
 
+/// By value, whether it is a constant of the function, or one in another shape.
+std::vector<bool> constant_values(const Function& function);
+
 /// By value, of a reduction the one whose accumulators it is read from: itself, or an earlier
 /// minimum or maximum of the same floats along the same axes, which has the same; else no_value.
 std::vector<ValueId> accumulator_owners(const Function& function);

@@ -221,6 +221,16 @@ std::vector<ValueId> reshape_roots(const Function& function) {
   return roots;
 }
 
+std::vector<bool> constant_values(const Function& function) {
+  std::vector<bool> are_constant(function.values.size(), false);
+  for (const Operation& operation : function.operations) {
+    const bool is_reshape = operation.op == OpKind::reshape;
+    are_constant[operation.results[0]] =
+        operation.op == OpKind::constant || (is_reshape && are_constant[operation.operands[0]]);
+  }
+  return are_constant;
+}
+
 std::vector<ValueId> accumulator_owners(const Function& function) {
   std::vector<ValueId> owners(function.values.size(), no_value);
   std::map<std::pair<ValueId, std::vector<bool>>, ValueId> extremes;
