@@ -79,6 +79,15 @@ Status check_filter(const ConvolutionGeometry& geometry) {
                              "channel, its kernel being {} along spatial axis {}",
                              max_filter_weights, kernel, axis)};
   }
+  int64_t positions = 1;
+  for (const ConvolutionAxis& axis : geometry.axes) {
+    positions = saturated_product(positions, axis.kernel);
+  }
+  if (positions > max_filter_positions) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("conv_integer: the filter has {} positions, expected at most {}",
+                             positions, max_filter_positions)};
+  }
   return {};
 }
 

@@ -186,6 +186,8 @@ struct DensePlan : PlaneAxes {
 
 /// Weights of one output channel at the most.
 inline constexpr int64_t max_filter_weights = int64_t{1} << 28;
+/// The most positions of a filter: plans take some hundred bytes of memory for each.
+inline constexpr int64_t max_filter_positions = int64_t{1} << 20;
 
 /// Whether the filter is small enough to be planned; the error (unsupported) says what is not.
 Status check_filter(const ConvolutionGeometry& geometry);

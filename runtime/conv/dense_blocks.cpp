@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "ir/support/integer_math.hpp"
+#include "jit/conv/candidates.hpp"
 #include "jit/float_environment.hpp"
 #include "runtime/conv/dense.hpp"
 
@@ -155,7 +156,10 @@ class TeamModel {
         static_cast<double>(std::max<int64_t>(plan.rows.window() / plan.rows.stride - 1, 0));
     packing_ = bound.packing_cycles / bound.cycles;
     if (bound.packs_by_tile) {
-      weight_packing_ = static_cast<double>(packed_k_groups(plan)) / bound.cycles;
+      const jit::CostEvent event = plan.has_weights_in_order() ? jit::CostEvent::packed_weight
+                                                               : jit::CostEvent::listed_weight;
+      const double cycles = jit::costs_on(bound.target).cycles[static_cast<size_t>(event)];
+      weight_packing_ = cycles * static_cast<double>(packed_k_groups(plan)) / bound.cycles;
     }
   }
 

@@ -260,6 +260,11 @@ TEST(DensePlans, RefusesHugeFilters) {
   EXPECT_NE(status.error().message.find("kernel being 2147483648 along spatial axis 1"),
             std::string::npos)
       << status.error().message;
+  geometry.axes[1].kernel = max_filter_positions / geometry.axes[0].kernel;
+  EXPECT_TRUE(check_filter(geometry).ok());
+  geometry.axes[1].kernel += 1;
+  EXPECT_EQ(check_filter(geometry).error().message,
+            "conv_integer: the filter has 1048578 positions, expected at most 1048576");
 }
 
 /// Which form layers get on the tier that figures are given for.
