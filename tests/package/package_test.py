@@ -123,7 +123,7 @@ def check_cmake_consumer(prefix, folder):
     for name, output in (("cpp_shared", CPP_OUTPUT), ("cpp_static", CPP_OUTPUT),
                          ("mli_shared", MLI_OUTPUT), ("mli_static", MLI_OUTPUT),
                          ("c_shared", C_OUTPUT), ("components", COMPONENTS_OUTPUT),
-                         ("components_static", COMPONENTS_OUTPUT)):
+                         ("components_static", COMPONENTS_OUTPUT), ("plugin", "plugin loaded")):
         found = run(build / name).strip()
         check(found == output, f"{name} prints {found}, expected {output}")
     needed = run("readelf", "--dynamic", build / "cpp_shared")
