@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares quantize_linear, dequantize_linear, qlinear_conv and qlinear_matmul of castor with their
-formulas in exact rationals, each step of which is rounded once.
+"""Compares quantize_linear, dequantize_linear, dynamic_quantize_linear, dynamic_quantize_symmetric,
+qlinear_conv and qlinear_matmul of castor with their formulas in exact rationals, each step of which is rounded once.
 
 Nothing is computed in floating point: numbers are Python's Fractions, and a rounding is a division
 by the distance of two neighbours. Many quotients are ties, or a neighbour away from one. castor_oracle
@@ -171,6 +171,73 @@ def add_dequantize(rng, cases):
         f" : {CASTOR_TYPES[np.dtype(dtype)]}", attributes)
 
 
+def ranged_numbers(rng, dtype, most, shape):
+    """Rows whose ranges are often `most` times a power of two, and whose other numbers are often
+    halves of that; rows of zeros and of one sign among them."""
+    unit = 2.0 ** rng.integers(-6, 4, (shape[0], 1))
+    below = rng.integers(0, most + 1, (shape[0], 1))
+    halves = rng.integers(-2 * below, 2 * (most - below) + 1, shape) / 2
+    halves[:, :1], halves[:, 1:2] = -below, most - below
+    ordinary = rng.normal(size=shape) * most / 4
+    x = np.where(rng.random((shape[0], 1)) < .6, halves, ordinary) * unit
+    x[rng.random(shape[0]) < .1] = 0
+    return rng.permuted(x, axis=1).astype(dtype)
+
+
+def dynamic_linear(row, dtype, to):
+    """The codes of a row, its scale and its zero point."""
+    most = np.iinfo(to).max
+    numbers = [exact(x) for x in row]
+    low, high = min(*numbers, 0), max(*numbers, 0)
+    scale = rounded(rounded(high - low, dtype) / most, dtype)
+    if scale == 0:
+        return [0] * len(row), scale, 0
+    zero = round(min(max(rounded(-rounded(low / scale, dtype), dtype), 0), most))
+    return [saturated(rounded(x / scale, dtype), zero, to) for x in numbers], scale, zero
+
+
+def dynamic_symmetric(row, dtype, to, by_reciprocal):
+    """The codes of a row and its scale."""
+    numbers = [exact(x) for x in row]
+    scale = rounded(max(map(abs, numbers)) / np.iinfo(to).max, dtype)
+    if scale == 0:
+        return [0] * len(row), scale
+    reciprocal = rounded(1 / scale, dtype)
+    quotients = [rounded(x * reciprocal if by_reciprocal else x / scale, dtype) for x in numbers]
+    return [saturated(one, 0, to) for one in quotients], scale
+
+
+def add_dynamic(rng, cases):
+    dtype = (np.float32, np.float16)[rng.integers(2)]
+    is_linear, is_wide = rng.random() < .5, dtype == np.float32 and rng.random() < .3
+    to = ((np.int8, np.int16), (np.uint8, np.uint16))[is_linear][is_wide]
+    shape = tuple(int(extent) for extent in rng.integers(2, 40, 2))
+    by_row = bool(rng.random() < .7)
+    x = ranged_numbers(rng, dtype, int(np.iinfo(to).max) if is_linear else 254, shape)
+    rows = x if by_row else x.reshape(1, -1)
+    by_reciprocal = not is_linear and rng.random() < .4
+    found = [dynamic_linear(row, dtype, to) if is_linear
+             else dynamic_symmetric(row, dtype, to, by_reciprocal) for row in rows]
+    if any(isinstance(number, tuple) for row in found for number in row[1:]):
+        return  # a range that leaves the format
+    own = (shape[0], 1) if by_row else ()
+    results = [np.array([row[0] for row in found], to).reshape(shape),
+               np.array([float(row[1]) for row in found], dtype).reshape(own)]
+    if is_linear:
+        results.append(np.array([row[2] for row in found], to).reshape(own))
+    attributes = ["axes = [-1]"] * by_row + ["scaling = reciprocal"] * by_reciprocal
+    op = f"dynamic_quantize_{'linear' if is_linear else 'symmetric'}"
+    names = ", ".join(f"%{name}" for name in "ysz"[:len(results)])
+    written = f" {{{', '.join(attributes)}}}" if attributes else ""
+    for extents in (str(list(shape)), "[?, ?]"):
+        types = ", ".join(CASTOR_TYPES[one.dtype] + str(["?"] * one.ndim).replace("'", "")
+                          for one in results)
+        text = (f"func @f(%a: {CASTOR_TYPES[x.dtype]}{extents}) -> ({types}) {{\n"
+                f"  {names} = {op} %a{written} : {CASTOR_TYPES[np.dtype(to)]}\n"
+                f"  return {names}\n}}\n")
+        cases.add(text, [x], results, Unrefused)
+
+
 def requantized(sums, scales, zero, dtype):
     """`scales`: those of the two operands and of the result, one for each sum."""
     def one(total, first, second, result):
@@ -221,7 +288,8 @@ def main():
     rng = np.random.default_rng(seed)
     cases = Cases()
     for _ in range(count):
-        (add_quantize, add_dequantize, add_qlinear)[rng.integers(3)](rng, cases)
+        makers = (add_quantize, add_dequantize, add_dynamic, add_qlinear)
+        makers[rng.integers(len(makers))](rng, cases)
     with tempfile.TemporaryDirectory() as folder:
         written, answers = (str(pathlib.Path(folder) / name) for name in ("cases", "results"))
         cases.write(written)
