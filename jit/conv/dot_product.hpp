@@ -49,10 +49,10 @@ constexpr int bytes_of_channel(ProductEngine engine) { return multiplies_bytes(e
 /// pixel, times zero points, one for each output channel.
 enum class WindowSums : uint8_t {
   none,
-  dwords,    ///< both as they are
-  words,     ///< both as pairs of words, which one vpdpwssd multiplies: sums below 2^22, with VNNI
-  own,       ///< both as they are; the kernel adds up the pixels that it takes from the input
-  products,  ///< sums times the zero point that all output channels have
+  i32,        ///< both as they are
+  i16_pairs,  ///< both as pairs of i16, which one vpdpwssd multiplies: sums below 2^22, with VNNI
+  own,        ///< both as they are; the kernel adds up the pixels that it takes from the input
+  products,   ///< sums times the zero point that all output channels have
   /// Sums times that zero point; the kernel adds them up over the pixels that it takes from the
   /// input and packs, and stores them for the other tiles of channels.
   own_products,
@@ -61,18 +61,18 @@ enum class WindowSums : uint8_t {
 constexpr std::array<std::string_view, 6> names_of(WindowSums) {
   return {"none", "i32", "i16_pairs", "own", "products", "own_products"};
 }
-/// Sums are below this where words hold them.
-inline constexpr int64_t end_of_word_sums = int64_t{1} << 22;
+/// Sums are below this where pairs of i16 hold them.
+inline constexpr int64_t end_of_pair_sums = int64_t{1} << 22;
 
-/// A sum s below 2^22 and a zero point z from -255 to 255 as words whose products add up to -s z: s
-/// is h 2^15 + l, so that these are l (-z) and (h 2^8)(-z 2^7).
-constexpr int32_t words_of_sum(int32_t sum) { return (sum & 0x7fff) | (sum >> 15) << 24; }
-constexpr int32_t words_of_zero_point(int32_t zero_point) {
+/// A sum s below 2^22 and a zero point z from -255 to 255 as pairs of i16 whose products add up to
+/// -s z: s is h 2^15 + l, so that these are l (-z) and (h 2^8)(-z 2^7).
+constexpr int32_t pair_of_sum(int32_t sum) { return (sum & 0x7fff) | (sum >> 15) << 24; }
+constexpr int32_t pair_of_zero_point(int32_t zero_point) {
   const auto negative = static_cast<uint32_t>(-zero_point);
   return static_cast<int32_t>((negative & 0xffff) | negative << (16 + 7));
 }
 
-/// The zero point of such words.
-constexpr int32_t zero_point_of_words(int32_t words) { return -static_cast<int16_t>(words); }
+/// The zero point of such a pair.
+constexpr int32_t zero_point_of_pair(int32_t pair) { return -static_cast<int16_t>(pair); }
 
 }  // namespace castor::jit

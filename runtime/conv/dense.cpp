@@ -21,9 +21,9 @@ jit::WindowSums window_sums_of(const jit::DensePlan& plan, const ConvolutionOper
     return jit::WindowSums::products;
   }
   // Words hold no negative sums, which those of signed bytes are.
-  if (!takes_u8_by_i8(plan.engine) && operands.x_is_signed) return jit::WindowSums::dwords;
+  if (!takes_u8_by_i8(plan.engine) && operands.x_is_signed) return jit::WindowSums::i32;
   const int64_t max = 255 * jit::products_of_output(plan.geometry);
-  return max < jit::end_of_word_sums ? jit::WindowSums::words : jit::WindowSums::dwords;
+  return max < jit::end_of_pair_sums ? jit::WindowSums::i16_pairs : jit::WindowSums::i32;
 }
 
 /// What decides where packing puts a weight.
@@ -51,7 +51,7 @@ class DenseBinder {
     bound_.window_sums = window_sums_of(plan_, bound_.operands);
     // A kernel's own sums, beside which others may be, are as they are.
     if (sums_windows() && packed_by() == jit::PackedBy::nobody) {
-      bound_.window_sums = jit::WindowSums::dwords;
+      bound_.window_sums = jit::WindowSums::i32;
     }
     if (Status status = find_window_sums(); !status) return status;
     if (Status status = find_blocks(); !status) return status;

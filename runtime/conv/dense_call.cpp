@@ -20,8 +20,8 @@ void CallWeights::prepare() {
                  {operands_.w, convolution_.operands.w_is_signed, zeros}, to);
     packed_ = {to.k_groups, to.sums};
   }
-  if (convolution_.window_sums == jit::WindowSums::words) {
-    std::transform(zeros, zeros + channels, zeros, jit::words_of_zero_point);
+  if (convolution_.window_sums == jit::WindowSums::i16_pairs) {
+    std::transform(zeros, zeros + channels, zeros, jit::pair_of_zero_point);
   }
   if (!convolution_.packs_by_tile) {
     set_starts(0, packed_.sums, int32_at(scratch_, convolution_.parts.start));
@@ -71,9 +71,9 @@ void CallWeights::set_starts(int64_t first, std::span<const int32_t> sums, int32
   const int32_t* zeros = zero_points() + first;
   const auto products = static_cast<uint32_t>(jit::products_of_output(geometry));
   const auto a = static_cast<uint32_t>(padding());
-  const bool has_pairs = convolution_.window_sums == jit::WindowSums::words;
+  const bool has_pairs = convolution_.window_sums == jit::WindowSums::i16_pairs;
   for (size_t m = 0; m < sums.size(); ++m) {
-    const auto b = static_cast<uint32_t>(has_pairs ? jit::zero_point_of_words(zeros[m]) : zeros[m]);
+    const auto b = static_cast<uint32_t>(has_pairs ? jit::zero_point_of_pair(zeros[m]) : zeros[m]);
     const uint32_t start = products * a * b - a * static_cast<uint32_t>(sums[m]);
     starts[first + static_cast<int64_t>(m)] = static_cast<int32_t>(start);
   }

@@ -60,8 +60,8 @@ class BlockSummer {
                             : plan_.planes() != nullptr ? sum_k_groups(tiles)
                                                         : sum_rows();
     const std::span summed(sums_ + sums.begin, sums_ + sums.end);
-    if (convolution_.window_sums == jit::WindowSums::words) {
-      std::ranges::transform(summed, summed.begin(), jit::words_of_sum);
+    if (convolution_.window_sums == jit::WindowSums::i16_pairs) {
+      std::ranges::transform(summed, summed.begin(), jit::pair_of_sum);
     } else if (convolution_.window_sums == jit::WindowSums::products && !convolution_.sums.code) {
       std::ranges::transform(summed, summed.begin(), [&](int32_t sum) {
         return static_cast<int32_t>(static_cast<uint32_t>(sum) * zero_point_);

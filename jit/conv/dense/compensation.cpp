@@ -107,7 +107,7 @@ void KLoopEmitter::emit_subtract_window_sums(const Xmm& sum, const Xmm& window_s
                                              const Xmm& zero_points, const Xmm& product) {
   if (tile_.window_sums == WindowSums::products) {
     code_.vpsubd(sum, sum, window_sums);
-  } else if (tile_.window_sums != WindowSums::words) {
+  } else if (tile_.window_sums != WindowSums::i16_pairs) {
     code_.vpmulld(product, window_sums, zero_points);
     code_.vpsubd(sum, sum, product);
   } else if (target_.has_avx512()) {

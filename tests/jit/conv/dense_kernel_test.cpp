@@ -18,8 +18,8 @@ namespace {
 
 /// Ways to subtract window sums.
 std::vector<WindowSums> sums_of(const Target& target) {
-  std::vector<WindowSums> all = {WindowSums::none, WindowSums::products, WindowSums::dwords};
-  if (product_engine_of(target) == ProductEngine::u8_i8_dot) all.push_back(WindowSums::words);
+  std::vector<WindowSums> all = {WindowSums::none, WindowSums::products, WindowSums::i32};
+  if (product_engine_of(target) == ProductEngine::u8_i8_dot) all.push_back(WindowSums::i16_pairs);
   return all;
 }
 
@@ -221,9 +221,9 @@ class KernelOperands {
     const int32_t window = window_sums_[static_cast<size_t>(window_sum)];
     if (tile_.window_sums == WindowSums::products) {
       sum -= static_cast<uint32_t>(window);
-    } else if (tile_.window_sums == WindowSums::dwords) {
+    } else if (tile_.window_sums == WindowSums::i32) {
       sum -= static_cast<uint32_t>(window) * static_cast<uint32_t>(zero_points_[m]);
-    } else if (tile_.window_sums == WindowSums::words) {
+    } else if (tile_.window_sums == WindowSums::i16_pairs) {
       for (int word = 0; word < 2; ++word) {
         sum += static_cast<uint32_t>(static_cast<int16_t>(window >> 16 * word) *
                                      static_cast<int16_t>(zero_points_[m] >> 16 * word));
@@ -356,9 +356,9 @@ class ChannelKernelCall : public KernelOperands {
 /// Words of sums and zero points multiply to what they stand for.
 TEST(DenseKernelValues, WindowSumsAsWords) {
   for (int32_t zero_point = -255; zero_point <= 255; ++zero_point) {
-    for (int32_t sum = 0; sum < end_of_word_sums; sum += sum < 70'000 ? 1 : 9973) {
-      const int32_t sums = words_of_sum(sum);
-      const int32_t zeros = words_of_zero_point(zero_point);
+    for (int32_t sum = 0; sum < end_of_pair_sums; sum += sum < 70'000 ? 1 : 9973) {
+      const int32_t sums = pair_of_sum(sum);
+      const int32_t zeros = pair_of_zero_point(zero_point);
       int64_t product = 0;
       for (int word = 0; word < 2; ++word) {
         product +=

@@ -84,7 +84,7 @@ TEST_P(TileEpilogues, CodeBelongsToTheTierAndStaysSmall) {
           DenseTile{.engine = engine,
           .channels = 2,
           .vectors = 8,
-          .window_sums = WindowSums::dwords,
+          .window_sums = WindowSums::i32,
           .store = StorePolicy::compressed}}) {
       test::check_kernel_code([&] { return emit_kernel(tile, target, &*epilogue); }, target,
                               row.name);

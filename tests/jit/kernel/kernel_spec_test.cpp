@@ -248,7 +248,7 @@ TEST(KernelSpec, WordsAreThoseOfGoldenListings) {
 TEST(KernelSpec, WordsLeaveDefaultsOut) {
   EXPECT_EQ(short_name(spec_words(DenseTile{})), "dense");
   const DenseTile tile{
-      .channels = 4, .window_sums = WindowSums::words, .store = StorePolicy::compressed};
+      .channels = 4, .window_sums = WindowSums::i16_pairs, .store = StorePolicy::compressed};
   EXPECT_EQ(short_name(spec_words(tile)), "dense_channels4_window_sums_i16_pairs_store_compressed");
 }
 

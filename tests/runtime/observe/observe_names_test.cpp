@@ -212,7 +212,7 @@ TEST(CodeNames, OfKernelsNameTheirFields) {
       {spec_words(jit::DenseTile{}), "castor_dense_avx512_vnni"},
       {spec_words(jit::DenseTile{.channels = 4,
                                  .vectors = 3,
-                                 .window_sums = jit::WindowSums::words,
+                                 .window_sums = jit::WindowSums::i16_pairs,
                                  .store = jit::StorePolicy::compressed}),
        "castor_dense_channels4_vectors3_window_sums_i16_pairs_store_compressed_avx512_vnni"},
       {spec_words(jit::DenseTile{

@@ -93,13 +93,13 @@ void check_words(FactCheck& check, const CorrectionTamper& tamper) {
   const auto high = [](int32_t words) { return int64_t{static_cast<int16_t>(words >> 16)}; };
   // l (-z) + (h 2^8)(-z 2^7) is -z (l + h 2^8 2^7): each factor is looked at by itself.
   for (int32_t z = -255; z <= 255; ++z) {
-    const int32_t words = jit::words_of_zero_point(z);
-    check.holds(low(words) == -z && high(words) == -z * 128 && jit::zero_point_of_words(words) == z,
+    const int32_t words = jit::pair_of_zero_point(z);
+    check.holds(low(words) == -z && high(words) == -z * 128 && jit::zero_point_of_pair(words) == z,
                 fmt::format("words of zero point {}", z));
   }
   bool all = true;
-  for (int32_t s = 0; s < jit::end_of_word_sums; ++s) {
-    const int32_t words = jit::words_of_sum(s) ^ tamper.sum_bits;
+  for (int32_t s = 0; s < jit::end_of_pair_sums; ++s) {
+    const int32_t words = jit::pair_of_sum(s) ^ tamper.sum_bits;
     all = all && low(words) + high(words) * 128 == s;
   }
   check.holds(all, "words of sums below 2^22");

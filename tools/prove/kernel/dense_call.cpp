@@ -173,7 +173,7 @@ void DenseCall::set_pixel_tile_steps() {
 }
 
 void DenseCall::lay_out_zero_points(KernelCall& call) {
-  const int bits = tile_.window_sums == jit::WindowSums::words ? 16 : 32;
+  const int bits = tile_.window_sums == jit::WindowSums::i16_pairs ? 16 : 32;
   if (tile_.window_sums != jit::WindowSums::products) {
     zero_points_ = call.add_inputs("zero points", read_channels() * 32 / bits, bits);
     arguments_.weight_zero_points = pointer_to<const int32_t>(zero_points_.address);
@@ -269,8 +269,8 @@ Term DenseCall::compensation(const Pixel& pixel, int64_t channel) const {
   const auto zero = static_cast<size_t>(channel);
   switch (tile_.window_sums) {
     case jit::WindowSums::none: break;
-    case jit::WindowSums::dwords: return window_sums_.elements[sum] * zero_points_.elements[zero];
-    case jit::WindowSums::words: {
+    case jit::WindowSums::i32: return window_sums_.elements[sum] * zero_points_.elements[zero];
+    case jit::WindowSums::i16_pairs: {
       const Term none = start_.elements[0] - start_.elements[0];
       return -added_products(none, std::span(window_sums_.elements).subspan(2 * sum, 2),
                              std::span(zero_points_.elements).subspan(2 * zero, 2),
