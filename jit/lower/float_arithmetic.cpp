@@ -30,15 +30,17 @@ LaneTensor integral(const Elementwise& op, LaneRounding rounding) {
   return op.rounded(op.builder.round(op.value(0), rounding));
 }
 
-/// The largest magnitude of a sum or difference, or of a product, of two integers; nothing where an
-/// operand may be another number.
+/// The largest magnitude of a sum or difference, or of a product, of two integers, which the type
+/// has if it is small; nothing where an operand may be another number.
 std::optional<int64_t> max_of_sum(const Elementwise& op) {
   const auto a = op.operand(0).max_integer();
   const auto b = op.operand(1).max_integer();
   return a && b ? std::optional(*a + *b) : std::nullopt;
 }
 
+/// Nothing for fnuz formats, which lack one of the integers' products: -1 times 0.
 std::optional<int64_t> max_of_product(const Elementwise& op) {
+  if (info(op.type).format.specials == FloatSpecials::fnuz) return std::nullopt;
   const auto a = op.operand(0).max_integer();
   const auto b = op.operand(1).max_integer();
   return a && b ? std::optional(*a * *b) : std::nullopt;

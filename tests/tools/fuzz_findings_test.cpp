@@ -20,6 +20,13 @@ struct Finding {
 };
 
 const Finding findings[] = {
+    {"products of small integers were not rounded to a format that has no negative zero",
+     "func @f(%0: i2[?], %1: i2[?]) -> (f32[?], f32[?]) {\n"
+     "  %2 = convert %0 : f8e4m3fnuz\n  %3 = convert %1 : f8e4m3fnuz\n  %4 = mul %2, %3\n"
+     "  %5 = convert %4 : f32\n  %6 = convert %0 : f8e5m2fnuz\n"
+     "  %7 = convert %1 : f8e5m2fnuz\n  %8 = mul %6, %7\n  %9 = convert %8 : f32\n"
+     "  return %5, %9\n}\n",
+     {64, 133}},
     {"codes from a table of thresholds: what computed with them did not saturate finite numbers",
      "func @f(%0: f16[?]) -> (i16[?]) {\n"
      "  %1 = convert %0 {overflow = saturate_finite} : f8e5m2\n"
