@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <limits>
 
 #include "ir/composition/definition.hpp"
 #include "ir/composition/steps.hpp"
@@ -45,6 +46,33 @@ float largest_number(ElementType type) {
       numerics::convert(infinity, ElementType::f32, type, {.overflow = Overflow::saturate});
   const uint64_t bits = numerics::convert(code, type, ElementType::f32, {});
   return std::bit_cast<float>(static_cast<uint32_t>(bits));
+}
+
+/// One where a row's number is equal to another, else the number: for what would make NaN of zeros.
+ValueId one_instead_of(FunctionBuilder& builder, float avoided, ValueId number, ElementType type) {
+  const ValueId is_avoided =
+      builder.binary(OpKind::equal, number, scalar_of(builder, avoided, type));
+  return builder.select(is_avoided, scalar_of(builder, 1, type), number);
+}
+
+ValueId divided(const CompositionCall& call, ValueId scale, bool keeps_nan) {
+  FunctionBuilder& builder = call.builder;
+  const ElementType type = call.element_of(0);
+  const ValueId divisor = keeps_nan ? one_instead_of(builder, 0, scale, type) : scale;
+  return builder.binary(OpKind::div, call.operands[0], divisor);
+}
+
+/// The reciprocal is in f32 for f16, which has none of the scales of ordinary rows.
+ValueId times_reciprocal(const CompositionCall& call, ValueId scale, bool keeps_nan) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  FunctionBuilder& builder = call.builder;
+  const bool is_f16 = call.element_of(0) == ElementType::f16;
+  const ElementType type = is_f16 ? ElementType::f32 : call.element_of(0);
+  const ValueId reciprocal =
+      builder.binary(OpKind::div, scalar_of(builder, 1, type), in_type(builder, scale, type));
+  const ValueId factor =
+      keeps_nan ? one_instead_of(builder, infinity, reciprocal, type) : reciprocal;
+  return builder.binary(OpKind::mul, in_type(builder, call.operands[0], type), factor);
 }
 
 }  // namespace
@@ -97,17 +125,11 @@ Result<std::vector<ValueId>> define_dynamic_quantize_symmetric(const Composition
   const ValueId magnitude = builder.reduce(OpKind::reduce_max_abs, x, range_of(call));
   const ValueId most = scalar_of(builder, largest_number(call.result), type);
   const ValueId scale = builder.binary(OpKind::div, magnitude, most);
-  const ValueId one = scalar_of(builder, 1, type);
-  // A scale of 0 would make zeros 0 / 0, which is NaN in floats that have it.
+  // 0 / 0 and 0 times infinity would be NaN, which integers do not have.
   const bool keeps_nan = !is_integer_result && has_nans(call.result);
-  const ValueId divisor =
-      keeps_nan ? builder.select(builder.binary(OpKind::equal, scale, scalar_of(builder, 0, type)),
-                                 one, scale)
-                : scale;
   const bool divides = call.identifier("scaling") != "reciprocal";
   const ValueId quotient =
-      divides ? builder.binary(OpKind::div, x, divisor)
-              : builder.binary(OpKind::mul, x, builder.binary(OpKind::div, one, divisor));
+      divides ? divided(call, scale, keeps_nan) : times_reciprocal(call, scale, keeps_nan);
   if (is_integer_result) {
     return std::vector{rounded_with_zero_point(builder, quotient, no_value, {}, call.result),
                        scale};

@@ -202,8 +202,9 @@ def dynamic_symmetric(row, dtype, to, by_reciprocal):
     scale = rounded(max(map(abs, numbers)) / np.iinfo(to).max, dtype)
     if scale == 0:
         return [0] * len(row), scale
-    reciprocal = rounded(1 / scale, dtype)
-    quotients = [rounded(x * reciprocal if by_reciprocal else x / scale, dtype) for x in numbers]
+    reciprocal = rounded(1 / scale, np.float32)
+    in_f32 = np.float32 if by_reciprocal else dtype
+    quotients = [rounded(x * reciprocal if by_reciprocal else x / scale, in_f32) for x in numbers]
     return [saturated(one, 0, to) for one in quotients], scale
 
 
