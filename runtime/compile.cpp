@@ -21,15 +21,15 @@ Result<FunctionPtr> expanded_function(const FunctionPtr& function) {
 /// By nest, whether its code is known before shapes are. That of convolutions and requantizations
 /// depends on extents and parameters; epilogues, and what folds their results, are mostly part of
 /// the kernels of convolutions.
-std::vector<bool> have_likely_code(const std::vector<jit::Nest>& nests) {
-  std::vector<bool> have_it;
+std::vector<bool> has_likely_code(const std::vector<jit::Nest>& nests) {
+  std::vector<bool> has_code;
   for (const jit::Nest& nest : nests) {
-    have_it.push_back(!nest.convolution && !nest.requantization && !nest.epilogue);
+    has_code.push_back(!nest.convolution && !nest.requantization && !nest.epilogue);
   }
   for (const jit::Nest& nest : nests) {
-    if (nest.folded) have_it[nest.folded->nest] = false;
+    if (nest.folded) has_code[nest.folded->nest] = false;
   }
-  return have_it;
+  return has_code;
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
                           runtime.limits.nests);
   }
   const jit::LikelyForms forms(*compiled->canonical);
-  const std::vector<bool> have_it = have_likely_code(compiled->nests);
+  const std::vector<bool> has_code = has_likely_code(compiled->nests);
   for (size_t i = 0; i < compiled->nests.size(); ++i) {
     const jit::Nest& nest = compiled->nests[i];
     if (nest.inputs.size() > jit::max_inputs) {
@@ -72,7 +72,7 @@ Result<std::shared_ptr<const Compiled>> compile(const FunctionPtr& function,
                                function->name, nest.inputs.size(), jit::max_inputs)};
     }
     if (nest.convolution) compiled->lower_tier_because = runtime.lower_tier_because;
-    if (!have_it[i]) {
+    if (!has_code[i]) {
       compiled->likely.emplace_back();
       continue;
     }

@@ -71,4 +71,18 @@ void name_extents(Graph& graph) {
   });
 }
 
+void forget_extent_names(Graph& graph) {
+  for_each_name(graph, [](std::string& name) { name.clear(); });
+}
+
+bool has_equal_extents(const Function& function) {
+  std::set<std::string_view> seen;
+  for (const ValueId parameter : function.parameters) {
+    for (const Dim& dim : function.type_of(parameter).shape) {
+      if (!dim.is_fixed() && !seen.insert(dim.name).second) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace castor::onnx

@@ -22,4 +22,10 @@ std::string generated_name(ValueIndex value, size_t axis);
 /// nothing the second time.
 void name_extents(Graph& graph);
 
+/// Makes every unknown extent one of its own: nothing says that any two are equal.
+void forget_extent_names(Graph& graph);
+
+/// Whether an unknown extent's name says that two axes of a function's parameters are equal.
+bool has_equal_extents(const Function& function);
+
 }  // namespace castor::onnx

@@ -91,9 +91,8 @@ struct Graph {
 std::string describe(const Graph& graph, NodeIndex node);
 
 /// Puts the nodes in order, sets producers, consumers and `is_output`, and makes names of extents
-/// identifiers (extent_names.hpp). Refuses
-/// (invalid_argument) cycles, values that nothing defines or several nodes do, and repeated inputs;
-/// the message names the node.
+/// identifiers (extent_names.hpp). Refuses (invalid_argument) cycles, values that nothing defines
+/// or several nodes do, and repeated inputs; the message names the node.
 Status connect(Graph& graph);
 
 /// castor's element type for a number of TensorProto.DataType, or nothing.

@@ -258,6 +258,7 @@ class Fuser {
     Node fused = node(unit.centre);
     fused.op_type = pattern.fused;
     fused.domain = pattern.domain;
+    fused.version = last_opset;      // that of the float operator may be older than any of these
     fused.attributes.erase("beta");  // it is 1, and QGemm has none
     std::vector<NodeIndex> dequantizers = {unit.x.dequantize, unit.w.dequantize};
     if (unit.bias) dequantizers.push_back(unit.bias->dequantize);

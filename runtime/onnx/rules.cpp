@@ -18,7 +18,8 @@ constexpr Signature binary_since(int64_t version) { return {2, 2, {}, 1, version
 constexpr Signature variadic = {1, Signature::any};
 constexpr Signature reduction = {1, 2, "axes:I keepdims:i noop_with_empty_axes:i"};
 constexpr std::string_view constant_attributes =
-    "value:t value_float:f value_floats:F value_int:i value_ints:I value_string:s";
+    "value:t value_float:f value_floats:F value_int:i value_ints:I value_string:s "
+    "value_strings:- sparse_value:-";
 constexpr std::string_view conv_attributes =
     "auto_pad:s dilations:I group:i kernel_shape:I pads:I strides:I";
 constexpr std::string_view pool_attributes =

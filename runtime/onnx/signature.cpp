@@ -41,6 +41,7 @@ std::optional<char> wanted_kind(std::string_view attributes, std::string_view na
 
 std::optional<std::string> wrong_attribute(const Node& node, const Signature& signature) {
   for (const auto& [name, value] : node.attributes) {
+    if (name.starts_with("__")) continue;  // ONNX leaves these to tools
     const std::optional<char> wanted = wanted_kind(signature.attributes, name);
     if (!wanted) return fmt::format("{} has no attribute {}", node.op_type, name);
     const Kind& found = kinds[value.index()];

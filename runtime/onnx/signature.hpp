@@ -19,14 +19,14 @@ struct Signature {
   int min_inputs = 1;
   int max_inputs = 1;
   /// Names with their kinds, separated by spaces: "axis:i alpha:f". The kinds are i (integer), f
-  /// (float), s (string), t (tensor), I (integers) and F (floats).
+  /// (float), s (string), t (tensor), I (integers), F (floats) and - (any other).
   std::string_view attributes{};
   int max_outputs = 1;
   int64_t since = 1;  ///< the first version of the operator set that has it
 };
 
-/// Why the node is none of the operator's, or nothing where it is. ONNX's checker would refuse such
-/// a node; taking it would give it another meaning than its writer thought of.
+/// Why the node is of no version of the operator, or nothing where it is. Taking it would give it
+/// another meaning than its writer thought of. What one version alone has is taken in all.
 std::optional<std::string> contradiction(const Node& node, const Signature& signature);
 
 }  // namespace castor::onnx

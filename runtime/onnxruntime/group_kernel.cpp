@@ -31,10 +31,11 @@ bool has_shapes(const GroupKernel::Bound& bound, const std::vector<ConstView>& i
 
 Result<std::shared_ptr<GroupKernel>> GroupKernel::make(const Runtime& runtime,
                                                        const onnx::Graph& graph,
-                                                       const onnx::Unit& unit) {
+                                                       const onnx::Unit& unit,
+                                                       FunctionPtr without_names) {
   Result<Kernel> kernel = runtime.compile(unit.function);
   if (!kernel) return kernel.error();
-  std::shared_ptr<GroupKernel> made(new GroupKernel(*kernel));
+  std::shared_ptr<GroupKernel> made(new GroupKernel(runtime, *kernel, std::move(without_names)));
   for (const onnx::ValueIndex index : unit.parameters) {
     made->parameters_.push_back(graph.values[index].name);
   }
@@ -51,6 +52,17 @@ Result<std::shared_ptr<GroupKernel>> GroupKernel::make(const Runtime& runtime,
   return made;
 }
 
+/// Where extents of one name differ, the function without names broadcasts or refuses them as the
+/// operators do.
+Result<BoundKernel> GroupKernel::bind(const std::vector<Dims>& shapes) const {
+  Result<BoundKernel> bound = kernel_.bind(shapes);
+  const bool may_be_names = !bound && bound.error().code == ErrorCode::invalid_argument;
+  if (!may_be_names || without_names_ == nullptr) return bound;
+  const Result<Kernel> other = runtime_.compile(without_names_);
+  if (!other || other->engine() != Engine::jit) return bound;
+  return other->bind(shapes);
+}
+
 Result<std::shared_ptr<const GroupKernel::Bound>> GroupKernel::bound(
     const std::vector<ConstView>& inputs) const {
   std::shared_ptr<const Bound> last = last_.load();
@@ -64,7 +76,7 @@ Result<std::shared_ptr<const GroupKernel::Bound>> GroupKernel::bound(
   }
   std::vector<Dims> shapes;
   for (const ConstView& input : inputs) shapes.push_back(input.shape);
-  Result<BoundKernel> made = kernel_.bind(shapes);
+  Result<BoundKernel> made = bind(shapes);
   if (!made) return made.error();
   auto bound = std::make_shared<const Bound>(Bound{std::move(shapes), std::move(*made)});
   kept_.push_back(bound);

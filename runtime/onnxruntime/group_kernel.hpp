@@ -21,9 +21,11 @@ namespace castor::onnxruntime {
 class GroupKernel {
  public:
   /// Compiles the function, and binds it where all extents are known, so that calls find no
-  /// mistakes.
+  /// mistakes. `without_names`: the same group where no two unknown extents are said to be equal,
+  /// or null. ONNX Runtime does not look at these names, so calls may break what they say.
   static Result<std::shared_ptr<GroupKernel>> make(const Runtime& runtime, const onnx::Graph& graph,
-                                                   const onnx::Unit& unit);
+                                                   const onnx::Unit& unit,
+                                                   FunctionPtr without_names);
 
   const std::vector<std::string>& parameters() const { return parameters_; }
   const std::vector<std::string>& results() const { return results_; }
@@ -40,12 +42,16 @@ class GroupKernel {
   Result<std::shared_ptr<const Bound>> bound(const std::vector<ConstView>& inputs) const;
 
  private:
-  explicit GroupKernel(Kernel kernel) : kernel_(std::move(kernel)) {}
+  GroupKernel(const Runtime& runtime, Kernel kernel, FunctionPtr without_names)
+      : runtime_(runtime), kernel_(std::move(kernel)), without_names_(std::move(without_names)) {}
+  Result<BoundKernel> bind(const std::vector<Dims>& shapes) const;
 
   /// Sets of extents that are kept; the oldest one goes first.
   static constexpr size_t max_bound = 16;
 
+  Runtime runtime_;
   Kernel kernel_;
+  FunctionPtr without_names_;  ///< null: there is none; compiled when a call needs it
   std::vector<std::string> parameters_;
   std::vector<std::string> results_;
   std::chrono::nanoseconds bind_time_{};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/onnx/extent_names.hpp"
 #include "runtime/onnx/quantized_units.hpp"
 #include "runtime/onnxruntime/choose.hpp"
 #include "runtime/onnxruntime/guarded.hpp"
@@ -115,6 +116,16 @@ Provider::Provider(const Host& host, const abi::OrtLogger* logger, Options optio
   };
 }
 
+namespace {
+
+bool has_unknown_extents(const onnx::Graph& graph) {
+  return std::ranges::any_of(graph.values, [](const onnx::Value& value) {
+    return value.shape && !is_fixed(*value.shape);
+  });
+}
+
+}  // namespace
+
 Status Provider::claim(const abi::OrtGraph* source, abi::OrtEpGraphSupportInfo* info) {
   if (!options_.is_enabled) {
     log_(abi::ORT_WARNING,
@@ -130,13 +141,17 @@ Status Provider::claim(const abi::OrtGraph* source, abi::OrtEpGraphSupportInfo* 
     graph.nodes[index].origins = {index};
   }
   if (Status status = fuse_quantized_units(graph); !status) return status;
+  onnx::Graph without_names = graph;
   const auto verdicts = examine(graph);
   if (!verdicts) return verdicts.error();
+  forget_extent_names(without_names);
+  const bool has_other = has_unknown_extents(without_names) && examine(without_names).ok();
   const bool has_tiles = runtime_.tier() == Tier::amx;
   Choice choice = choose(graph, *verdicts, {options_.min_gain, has_tiles});
   for (std::vector<onnx::NodeIndex>& group : choice.groups) {
     const std::vector<onnx::NodeIndex> nodes = group;
-    const Status claimed = claim_group(*read, graph, std::move(group), info);
+    const Status claimed =
+        claim_group(*read, graph, has_other ? &without_names : nullptr, std::move(group), info);
     if (claimed) continue;
     for (const onnx::NodeIndex index : nodes) choice.left[index] = claimed.error().message;
   }
@@ -146,7 +161,8 @@ Status Provider::claim(const abi::OrtGraph* source, abi::OrtEpGraphSupportInfo* 
 }
 
 Status Provider::claim_group(const HostGraph& read, const onnx::Graph& graph,
-                             std::vector<onnx::NodeIndex> nodes, abi::OrtEpGraphSupportInfo* info) {
+                             const onnx::Graph* without_names, std::vector<onnx::NodeIndex> nodes,
+                             abi::OrtEpGraphSupportInfo* info) {
   std::vector<const abi::OrtNode*> taken;
   for (const onnx::NodeIndex index : nodes) {
     for (const onnx::NodeIndex origin : graph.nodes[index].origins) {
@@ -154,9 +170,17 @@ Status Provider::claim_group(const HostGraph& read, const onnx::Graph& graph,
     }
   }
   const size_t count = taken.size();
-  auto unit = make_unit(graph, std::move(nodes), fmt::format("group_{}", claimed_.size()));
+  const std::string name = fmt::format("group_{}", claimed_.size());
+  auto unit = make_unit(graph, nodes, name);
   if (!unit) return unit.error();
-  auto kernel = GroupKernel::make(runtime_, graph, *unit);
+  FunctionPtr other;
+  if (without_names != nullptr && onnx::has_equal_extents(*unit->function)) {
+    auto again = make_unit(*without_names, std::move(nodes), name);
+    if (again && again->parameters == unit->parameters && again->results == unit->results) {
+      other = again->function;
+    }
+  }
+  auto kernel = GroupKernel::make(runtime_, graph, *unit, std::move(other));
   if (!kernel) return kernel.error();
   if ((*kernel)->kernel().engine() != Engine::jit) {
     return Error{ErrorCode::unsupported, std::string((*kernel)->kernel().engine_reason())};

@@ -26,7 +26,8 @@ class Provider final : public abi::OrtEp {
  private:
   struct Group;
   Status claim_group(const struct HostGraph& read, const onnx::Graph& graph,
-                     std::vector<onnx::NodeIndex> nodes, abi::OrtEpGraphSupportInfo* info);
+                     const onnx::Graph* without_names, std::vector<onnx::NodeIndex> nodes,
+                     abi::OrtEpGraphSupportInfo* info);
   Result<abi::OrtNodeComputeInfo*> compile_group(const abi::OrtGraph* graph,
                                                  const abi::OrtNode* fused);
   void explain(const onnx::Graph& graph, const std::vector<std::string>& reasons) const;

@@ -48,6 +48,7 @@ def test_wrong_arguments() -> None:
             castor.compile("", constants=constants)
     for options, kind, message in (
         ({"zero_point": 2**70}, ValueError, f"i8 has no zero point {2**70}"),
+        ({"zero_point": 2.5}, ValueError, "i8 has no zero point 2.5"),
         ({"axis": 2**64}, ValueError, f"axis is {2**64}, expected an integer of 64 bits"),
         ({"axis": {}}, castor.Error, "quantize_linear"),
         ({"axis": object}, TypeError, "axis is <class 'object'>, expected a number, a name or"),

@@ -79,7 +79,7 @@ def test_numbers_fill_the_shape_of_the_scale(element: str) -> None:
         given = np.float32(scale)
         expected = castor.quantize(x, element, given, full, **options)
         values = castor.dequantize(expected, given, full, **options)
-        for zero_point in (3, np.int64(3), np.uint8(3)):
+        for zero_point in (3, 3.0, np.int64(3), np.uint8(3)):
             found = castor.quantize(x, element, scale, zero_point, **options)
             assert np.asarray(found).tolist() == np.asarray(expected).tolist()
             assert (castor.dequantize(found, scale, zero_point, **options) == values).all()

@@ -35,7 +35,8 @@ def convert_checkpoint() -> None:
         with open(names[0], "wb") as file:
             file.write(len(header).to_bytes(8, "little") + header + x.tobytes())
         for source, target, to in zip(names, names[1:], ("mxfp4", "f32")):
-            done = subprocess.run([script, source, target, "--to", to], capture_output=True, text=True, check=False)
+            command = [script, source, target, "--to", to]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
         with open(names[2], "rb") as file:
             assert file.read()[-x.nbytes :] == x.tobytes()

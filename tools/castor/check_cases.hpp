@@ -55,8 +55,9 @@ struct CheckCase {
 
 /// Cases for a function whose `?` dimensions may take any size: sizes of 0, 1, small odd numbers,
 /// and vector multiples with both neighbours, alone and mixed; rows of few elements; extents of 1
-/// in one dimension and in one parameter, which broadcast; where operations broadcast in blocks,
-/// sizes with their numbers of blocks; and one size that holds all boundary patterns; where none of these fits, the extents that the function itself writes. Each with both
+/// in one dimension and in one parameter, which broadcast; sizes with their numbers of blocks for
+/// operations that broadcast in blocks; and one size that holds all boundary patterns. Where none
+/// of these fits, the extents that the function itself writes are tried. Each shape comes with both
 /// fills, random ones with starts inside bytes and with gaps or transposed strides. Fixed shapes
 /// are repeated until they have held all boundary patterns. Only shapes that bind; empty where none
 /// does. A pure function of its arguments.

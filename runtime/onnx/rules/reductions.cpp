@@ -35,7 +35,7 @@ ValueId reduced(Translation& into, OpKind op, ValueId x, const ReductionOptions&
   return into.refusal() ? no_value : into.builder().reduce(op, x, options);
 }
 
-/// noop_with_empty_axes: no axis is the tensor itself, where a sum would be another zero or NaN.
+/// noop_with_empty_axes: the operand itself is the result, where a sum would change zeros and NaNs.
 ValueId reduced(const Node& node, Translation& into, OpKind op, ValueId x) {
   const ReductionOptions options = options_of(node, into);
   if (options.axes && options.axes->empty()) return x;

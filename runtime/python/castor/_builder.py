@@ -83,7 +83,7 @@ def tensor_type(element: Optional[ElementType], shape: Optional[Sequence[Extent]
     made.rank = NO_RANK if shape is None else len(shape)
     dims = (Dim * max(made.rank, 0))()
     for dim, extent in zip(dims, shape or ()):
-        dim.extent = -1 if isinstance(extent, str) else operator.index(extent)
+        dim.extent = -1 if isinstance(extent, str) else _integer("an extent", extent)
         dim.name = extent.encode() if isinstance(extent, str) and extent != "?" else None
     made.dims = dims
     return made
@@ -98,7 +98,7 @@ def plain_attribute(name: str, value: Any) -> Attribute:
     if isinstance(value, str):
         return value
     try:
-        if not hasattr(value, "__iter__"):
+        if not hasattr(value, "__iter__") or getattr(value, "ndim", 1) == 0:
             return _integer(name, value)
         return tuple([_integer(name, one) for one in value])
     except TypeError:

@@ -78,11 +78,11 @@ def _scale(given: Any) -> Any:
 
 def _zero_point(given: Any, element: ElementType, scale: Any) -> Any:
     """A number is a zero point in the quantized type, which all scales have."""
-    if not isinstance(given, (int, np.integer)):
+    if not isinstance(given, (int, float, np.integer, np.floating)):
         return given
     from castor._convert import convert
 
-    if -(2**63) <= given < 2**63:
+    if given == given // 1 and -(2**63) <= given < 2**63:
         wide = np.full(input_operand(scale).shape, given, np.int64)
         made = convert(wide, element)
         if (convert(made, "i64") == wide).all():

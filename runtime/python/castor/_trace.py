@@ -35,7 +35,12 @@ def _castor_name(name: str) -> str:
 
 
 def _signature_of(function: Callable[..., Any], name: str) -> inspect.Signature:
-    signature = inspect.signature(function)  # without the object of a bound method
+    try:
+        signature = inspect.signature(function)  # without the object of a bound method
+    except ValueError:
+        raise TypeError(
+            f"{name} has no parameters that Python knows: wrap it in a lambda"
+        ) from None
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise TypeError(
@@ -101,10 +106,7 @@ class TracedFunction:
         try:
             return self._signature.bind(*inputs, **named)
         except TypeError as mistake:
-            raise TypeError(
-                f"{self.__name__} takes {len(self._names)} inputs ({', '.join(self._names)}),"
-                f" not {len(inputs) + len(named)}: {mistake}"
-            ) from None
+            raise TypeError(f"{self.__name__}({', '.join(self._names)}): {mistake}") from None
 
     def _trace(self, names: Sequence[str], types: Sequence[_Type]) -> Function:
         """The function whose inputs are these parameters, of these types."""
@@ -228,7 +230,8 @@ def function(first: Any = None, *types: str) -> Any:
     """Traces a Python function of castor's ops into a compiled function.
 
     Types of the inputs, such as "f32[?n, 4]", may be given; where an op needs a known extent, they
-    have to be. The function is any that Python can call: a lambda, a bound method, a partial.
+    have to be. Any function will do whose parameters Python knows: a lambda, a bound method, a
+    partial.
 
     >>> import numpy as np
     >>> from castor import ops

@@ -147,6 +147,43 @@ def nothing_to_claim() -> bytes:
     return model.serialized()
 
 
+def embedded(same_names: bool) -> bytes:
+    """A quantized product of tokens, to which positions of other extents may be added."""
+    model = Model()
+    x = model.input("x", ["batch", "tokens", 32])
+    names = ["batch", "tokens"] if same_names else ["one", "more"]
+    position = model.input("position", [*names, 48])
+    q, scale, zero = model.add("DynamicQuantizeLinear", [x], 3)
+    weights = model.constant(model.random.integers(0, 255, (32, 48)).astype(np.uint8))
+    total = model.add("Cast", [model.add("MatMulInteger", [q, weights, zero])], to=F32)
+    y = model.add("Relu", [model.add("Add", [model.add("Mul", [total, scale]), position])])
+    model.output(y, None)
+    return model.serialized()
+
+
+def sides(a: str, b: str) -> bytes:
+    """A layer of an image whose sides have these names."""
+    model = Model()
+    y = model.add("Relu", [model.layer(model.input("x", ["n", 8, a, b]), 8, 16)])
+    model.output(y, None)
+    return model.serialized()
+
+
+def unit_of_opset(opset: int, op_type: str) -> bytes:
+    """DequantizeLinear, a product, QuantizeLinear, with scales of tensors as opset 10 has them."""
+    model = Model(opset)
+    one = lambda number, kind: model.constant(np.array(number, kind))  # noqa: E731
+    scale, zero = one(0.02, np.float32), one(128, np.uint8)
+    is_conv = op_type == "Conv"
+    q = model.input("x", ["n", 3, 14, 14] if is_conv else ["n", 64], U8)
+    x = model.add("DequantizeLinear", [q, scale, zero])
+    w = model.weights(16, 3, 3, 3) if is_conv else model.weights(64, 48)
+    w = model.add("DequantizeLinear", [w, one(0.01, np.float32), one(0, np.int8)])
+    y = model.add("QuantizeLinear", [model.add(op_type, [x, w]), scale, zero])
+    model.output(y, None, U8)
+    return model.serialized()
+
+
 def unit_of_floats(depthwise: bool) -> bytes:
     """DequantizeLinear, Conv, Relu, QuantizeLinear."""
     model = Model()

@@ -128,6 +128,38 @@ class PluginTest(unittest.TestCase):
             feed = {"x": images(batch, 16, 28, 28, seed=batch)}
             np.testing.assert_array_equal(ours.run(None, feed)[0], theirs.run(None, feed)[0])
 
+    def test_extents_of_one_name_that_differ(self) -> None:
+        """ONNX Runtime broadcasts them, though their names say that they are equal."""
+        for same_names in (True, False):
+            model = models.embedded(same_names)
+            ours, theirs = session(model, min_gain="0.5"), session(model, False)
+            self.assertIn("MatMulInteger", taken(ours))
+            for batch, tokens, of_one in ((2, 5, False), (2, 5, True), (1, 7, False), (3, 1, True)):
+                feed = {"x": images(batch, tokens, 32),
+                        "position": images(1 if of_one else batch, tokens, 48, seed=7)}
+                with self.subTest(same_names=same_names, batch=batch, of_one=of_one):
+                    np.testing.assert_array_equal(ours.run(None, feed)[0],
+                                                  theirs.run(None, feed)[0])
+
+    def test_extents_whose_names_are_alike(self) -> None:
+        for names in (("s0 + 1", "s0 - 1"), ("v0_2", "v0_3"), ("h", "h")):
+            model = models.sides(*names)
+            ours, theirs = session(model), session(model, False)
+            self.assertIn("ConvInteger", taken(ours))
+            for height, width in ((7, 5), (6, 6), (5, 9)):
+                feed = {"x": images(2, 8, height, width)}
+                with self.subTest(names=names, height=height, width=width):
+                    np.testing.assert_array_equal(ours.run(None, feed)[0],
+                                                  theirs.run(None, feed)[0])
+
+    def test_quantized_units_of_old_opsets(self) -> None:
+        """Conv and MatMul have versions before any that QLinearConv and QLinearMatMul have."""
+        for op_type in ("Conv", "MatMul"):
+            for opset in (10, 11, 12, 13, 21):
+                with self.subTest(op_type=op_type, opset=opset):
+                    names = taken(session(models.unit_of_opset(opset, op_type), min_gain="0.5"))
+                    self.assertIn(op_type, names)
+
     def test_special_numbers(self) -> None:
         for special in (0.0, -0.0, 1e-40, 3e38):
             with self.subTest(special=special):

@@ -18,7 +18,7 @@ _COMPRESSED_TENSORS = {
 }
 """The names of formats in compressed-tensors."""
 
-_LINEAR_ALONE = {
+_NO_EMBEDDINGS = {
     "fp8-block": "the config of fp8-block cannot name embeddings",
     "int8-channel": "loaders of int8-channel would quantize its input, which is indices",
 }
@@ -65,10 +65,9 @@ def quantization_config(request: Request, kept: List[str], embeddings: List[str]
 
     Converted `embeddings` are targets by name, since loaders take only linear modules for Linear.
     """
-    if embeddings and request.to in _LINEAR_ALONE:
-        raise CheckpointError(
-            f"{embeddings[0]}.weight is an embedding, and {_LINEAR_ALONE[request.to]}: --exclude it"
-        )
+    if embeddings and request.to in _NO_EMBEDDINGS:
+        reason = _NO_EMBEDDINGS[request.to]
+        raise CheckpointError(f"{embeddings[0]}.weight is an embedding, and {reason}: --exclude it")
     if request.to == "fp8-block":
         entry: Dict[str, Any] = {
             "activation_scheme": "dynamic",

@@ -67,6 +67,7 @@ class UnfinishedFile:
     def publish(self) -> None:
         """Gives a whole file, which is on the disk, its name."""
         os.replace(_partial(self.path), self.path)
+        self.keeps = True  # what has the temporary name from now on is another process's
         sync_directory(self.path.parent)
 
 
@@ -80,6 +81,13 @@ def _lock(descriptor: int, path: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise CheckpointError(f"{path}: another process is writing it") from None
+
+
+def _is_open_as(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager
@@ -102,8 +110,7 @@ def unfinished_file(path: Path) -> Iterator[UnfinishedFile]:
     descriptor = os.open(partial, flags, 0o666)
     try:
         _lock(descriptor, partial)
-        if not partial.exists() or not os.path.samestat(partial.stat(), os.fstat(descriptor)):
-            # Another process has published it since it was opened.
+        if not _is_open_as(partial, descriptor):  # it was published since it was opened
             raise CheckpointError(f"{path}: another process has written it")
         file = UnfinishedFile(path, descriptor)
         try:
