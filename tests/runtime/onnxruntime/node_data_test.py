@@ -10,25 +10,15 @@ of node tests beside the repository where there is one.
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
-ENVIRONMENT = ROOT / "build" / "ort-venv" / "bin" / "python"
-try:
-    import onnxruntime
-except ImportError:  # once more with the interpreter that has it
-    if not ENVIRONMENT.exists() or os.environ.get("CASTOR_PLUGIN_TEST"):
-        sys.exit("no ONNX Runtime: tools/ort/setup installs its wheel in build/ort-venv")
-    os.execve(ENVIRONMENT, [str(ENVIRONMENT), "-B", *sys.argv], os.environ
-              | {"CASTOR_PLUGIN_TEST": "1"})
+from host import PROVIDER, ROOT, onnxruntime
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
-PROVIDER = "CastorExecutionProvider"
 DEBIAN = Path("/usr/share/libonnx-testdata/data/node")
 BESIDE = ROOT.parent / "shared" / "data" / "onnx-node"
 MIN_TAKEN = {DEBIAN: 426, BESIDE: 315}  # models of which castor takes nodes

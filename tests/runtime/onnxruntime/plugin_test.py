@@ -8,21 +8,13 @@ sessions by the thousand, runs from several threads, registering again.
 from __future__ import annotations
 
 import gc
-import os
 import resource
 import sys
 import threading
 import unittest
 from pathlib import Path
 
-ENVIRONMENT = Path(__file__).resolve().parents[3] / "build" / "ort-venv" / "bin" / "python"
-try:
-    import onnxruntime
-except ImportError:  # once more with the interpreter that has it
-    if not ENVIRONMENT.exists() or os.environ.get("CASTOR_PLUGIN_TEST"):
-        sys.exit("no ONNX Runtime: tools/ort/setup installs its wheel in build/ort-venv")
-    os.execve(ENVIRONMENT, [str(ENVIRONMENT), "-B", *sys.argv], os.environ
-              | {"CASTOR_PLUGIN_TEST": "1"})
+from host import PROVIDER, onnxruntime
 
 import numpy as np
 
@@ -30,7 +22,6 @@ import host_mistakes
 import models
 
 LIBRARY = ""
-PROVIDER = "CastorExecutionProvider"
 
 
 def devices() -> list:
