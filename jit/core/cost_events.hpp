@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a candidate's cost is made of: events that are counted from its plan, and how many cycles of
-// a core each takes. Counts depend on the plan, cycles on the core (jit/core/tuning.hpp), so that
-// `tools/fit-convolution-costs` can fit the cycles to measured times.
+// a core each takes. Counts depend on the plan, cycles on the core (jit/core/core_tuning.hpp), so
+// that `tools/fit-convolution-costs` can fit the cycles to measured times.
 #pragma once
 
 #include <array>

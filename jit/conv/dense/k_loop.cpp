@@ -31,11 +31,6 @@ void KLoopEmitter::emit_output_of(int of_vector) {
   const Section address = code_.section(CodeSection::output_address);
   code_.mov(reg::output, store(of_vector, offsetof(TileOrigin, pixel)));
   code_.shl(reg::output, 2);
-  if (tile_.has_tiles()) {  // transposed: channels are rows
-    code_.mov(reg::scratch, state(TileState::result_channel));
-    code_.imul(reg::scratch, reg::output_step);
-    code_.add(reg::output, reg::scratch);
-  }
   code_.add(reg::output, argument(offsetof(DenseArguments, output)));
 }
 

@@ -65,7 +65,7 @@ void DenseEmitter::emit_register_tiles() {
   }
   code_.add(reg::stores,
             static_cast<int>(by_pixels() ? vectors_ * sizeof(ConvStore) : sizeof(TileOrigin)));
-  code_.dec(tiles_left());
+  code_.dec(reg::loop_bound(code_));
   code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
 }
 
@@ -82,7 +82,7 @@ void DenseEmitter::emit_entry() {
   if (!tile_.has_tiles()) {
     code_.mov(reg::stores, argument(by_pixels() ? offsetof(DenseArguments, stores)
                                                 : offsetof(DenseArguments, places)));
-    code_.mov(tiles_left(), argument(offsetof(DenseArguments, tiles)));
+    code_.mov(reg::loop_bound(code_), argument(offsetof(DenseArguments, tiles)));
   }
   code_.mov(reg::output_step, argument(offsetof(DenseArguments, output_step)));
   if (tile_.has_tiles()) return;
@@ -110,8 +110,7 @@ void DenseEmitter::emit_exit() {
 /// What is added pixel by pixel comes from memory where tensors are large, and no hardware
 /// prefetcher sees the rows of several channels: it has the time of the products to arrive.
 void DenseEmitter::emit_prefetch_of_operands() {
-  epilogue_->emit_prefetch_of_rows(rows_, vectors_ * lanes_, store(0, offsetof(TileOrigin, pixel)),
-                                   reg::scratch);
+  epilogue_->emit_prefetch_of_rows(rows_, vectors_ * lanes_, pixel_of(0), reg::scratch);
 }
 
 void DenseEmitter::emit_staging(const TileRows& rows) {
@@ -164,16 +163,16 @@ void DenseEmitter::emit_vector_epilogue(int vector) {
 void DenseEmitter::emit_point(EpilogueEmitter& epilogue, int vector, int first_row) {
   const Section operands = code_.section(CodeSection::epilogue_operands);
   const bool rows_of_pixels = by_pixels() || transposes();
-  rows_of_pixels ? code_.mov(reg::staged, store(vector, offsetof(TileOrigin, pixel)))
+  rows_of_pixels ? code_.mov(reg::staged, pixel_of(vector))
                  : code_.mov(reg::staged.cvt32(), vector * lanes_);
   if (first_row > 0) code_.add(reg::staged, first_row);
   if (!rows_of_pixels && tile_.has_tiles()) {
-    code_.add(reg::staged, state(TileState::result_channel));
+    code_.add(reg::staged, tile_loop_->result_channel());
   }
   epilogue.emit_point(reg::staged);
   if (rows_of_pixels && !tile_.has_tiles()) return;
-  rows_of_pixels ? code_.mov(reg::staged, state(TileState::result_channel))
-                 : code_.mov(reg::staged, store(0, offsetof(TileOrigin, pixel)));
+  rows_of_pixels ? code_.mov(reg::staged, tile_loop_->result_channel())
+                 : code_.mov(reg::staged, pixel_of(0));
   epilogue.emit_skip_rows(reg::staged);
 }
 

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The emitter of the dense microkernel, inside jit/conv/dense only: k_loop.hpp names the files of
 // its products; tile_emitter.cpp has its frame and epilogues, tile_stores.cpp and transposition.cpp
-// its stores, tile_registers.cpp all of AMX.
+// its stores. With tile registers tile_loop.hpp has the products, tile_registers.cpp what follows
+// them.
 #pragma once
 
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 
+#include "jit/conv/dense/coroutine.hpp"
 #include "jit/conv/dense/k_loop.hpp"
+#include "jit/conv/dense/tile_loop.hpp"
 #include "jit/conv/epilogue/epilogue_emitter.hpp"
 
 namespace castor::jit::dense {
@@ -58,6 +62,7 @@ class DenseEmitter final : KLoopEmitter {
   void emit_point(EpilogueEmitter& epilogue, int vector, int first_row = 0);
   void emit_tile_registers();
   void emit_tile_results();
+  void emit_output_of_results();
   void emit_staged_compensation();
   void emit_staged_rows();
   void emit_transposed();
@@ -100,7 +105,7 @@ class DenseEmitter final : KLoopEmitter {
   int results_context() const { return kept_config_at() + 64; }
   int frame_bytes() const {
     if (!tile_.has_tiles()) return end_of_epilogue();
-    return results_context() + Coroutine::frame_bytes + tile_state_bytes;
+    return results_context() + Coroutine::frame_bytes + TileLoopEmitter::frame_bytes;
   }
   /// Vectors of pixels that are transposed one by one, and the pixels of each.
   int pixel_vectors() const { return (rows_ + lanes_ - 1) / lanes_; }
@@ -108,11 +113,18 @@ class DenseEmitter final : KLoopEmitter {
   TileRows pixel_vector(int index) const {
     return {index * transposed_pixels(), std::min((index + 1) * transposed_pixels(), rows_)};
   }
+  /// The first pixel that a vector stores.
+  Xbyak::Address pixel_of(int vector) {
+    return tile_loop_ ? tile_loop_->result_pixel() : store(vector, offsetof(TileOrigin, pixel));
+  }
   /// Channels in the last vector of channels.
   int last_lanes() const { return tile_.channels - (vectors_ - 1) * lanes_; }
 
   std::unique_ptr<EpilogueEmitter> epilogue_;    ///< vector by vector; null where there is none
   std::unique_ptr<EpilogueEmitter> whole_rows_;  ///< of tiles all of whose lanes are stored
+  // With tile registers:
+  std::optional<Coroutine> results_;  ///< staged: all that follows the stores of accumulators
+  std::optional<TileLoopEmitter> tile_loop_;
 };
 
 }  // namespace castor::jit::dense

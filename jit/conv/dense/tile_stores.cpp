@@ -18,10 +18,10 @@ constexpr int kept_lanes_vector = 14;
 /// The output at the tile's first row.
 void DenseEmitter::emit_row_output() {
   const Section address = code_.section(CodeSection::output_address);
-  code_.mov(reg::row_output, store(0, offsetof(TileOrigin, pixel)));
+  code_.mov(reg::row_output, pixel_of(0));
   by_pixels() ? code_.shl(reg::row_output, 2) : code_.imul(reg::row_output, reg::output_step);
   if (tile_.has_tiles()) {
-    code_.mov(reg::tile_scratch, state(TileState::result_channel));
+    code_.mov(reg::tile_scratch, tile_loop_->result_channel());
     code_.lea(reg::row_output, code_.ptr[reg::row_output + reg::tile_scratch * 4]);
   }
   code_.add(reg::row_output, argument(offsetof(DenseArguments, output)));

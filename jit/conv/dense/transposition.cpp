@@ -50,7 +50,7 @@ void DenseEmitter::emit_transposed_stores() {
   const TileRows last = pixel_vector(pixel_vectors() - 1);
   const bool has_shorter_vector = last.end - last.begin < transposed_pixels();
   if (has_shorter_vector) emit_stored_lane_count(last_stored_lanes, last.end - last.begin);
-  emit_output_of(0);
+  tile_loop_ ? emit_output_of_results() : emit_output_of(0);
   emit_channel_blocks([&](int channels) {
     for (int index = 0; index < pixel_vectors(); ++index) {
       emit_transposition(pixel_vector(index), channels, index * block_channels,

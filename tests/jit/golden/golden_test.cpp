@@ -42,8 +42,9 @@ INSTANTIATE_TEST_SUITE_P(Files, GoldenListing, testing::ValuesIn(listing_files()
 constexpr const char* digest_head =
     R"(# `convert` with default options, dense operands. In each tier's column: bytes of code and
 # constants, instructions, spills, and the port model's cycles of the main loop per 64 bytes
-# written with what limits it (l load, s store, p pipes, f front end), or "-" where the loop has f16 lanes,
-# which no modelled core has. "=" is the very code of the tier to the left.
+# written with what limits it (l load, s store, p pipes, f front end), or "-" where the loop has
+# f16 lanes: the model of the generic core is Zen 4's, which has none. "=" is the very code of the
+# tier to the left.
 )";
 
 TEST(GoldenDigest, IsWhatIsGenerated) {
