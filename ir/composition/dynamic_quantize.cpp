@@ -66,8 +66,8 @@ ValueId divided(const CompositionCall& call, ValueId scale, bool keeps_nan) {
 ValueId times_reciprocal(const CompositionCall& call, ValueId scale, bool keeps_nan) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   FunctionBuilder& builder = call.builder;
-  const bool is_f16 = call.element_of(0) == ElementType::f16;
-  const ElementType type = is_f16 ? ElementType::f32 : call.element_of(0);
+  const ElementType given = call.element_of(0);
+  const ElementType type = given == ElementType::f16 ? ElementType::f32 : given;
   const ValueId reciprocal =
       builder.binary(OpKind::div, scalar_of(builder, 1, type), in_type(builder, scale, type));
   const ValueId factor =

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "runtime/onnx/extent_names.hpp"
@@ -95,6 +96,30 @@ Result<std::string> key_of(const Host& host, const std::vector<const abi::OrtNod
 
 }  // namespace
 
+/// The graph where no two unknown extents are said to be equal, examined when a group first asks.
+class GraphWithoutNames {
+ public:
+  explicit GraphWithoutNames(const onnx::Graph& graph) : graph_(graph) {}
+
+  /// The function of a unit's nodes, with the same parameters and results; null where there is
+  /// none.
+  FunctionPtr function_of(std::vector<onnx::NodeIndex> nodes, const onnx::Unit& unit) {
+    if (!is_usable_) {
+      forget_extent_names(graph_);
+      is_usable_ = examine(graph_).ok();
+    }
+    if (!*is_usable_) return nullptr;
+    const auto made = make_unit(graph_, std::move(nodes), unit.function->name);
+    const bool is_alike =
+        made && made->parameters == unit.parameters && made->results == unit.results;
+    return is_alike ? made->function : nullptr;
+  }
+
+ private:
+  onnx::Graph graph_;
+  std::optional<bool> is_usable_;
+};
+
 Provider::Provider(const Host& host, const abi::OrtLogger* logger, Options options, Runtime runtime)
     : abi::OrtEp{},
       host_(host),
@@ -116,16 +141,6 @@ Provider::Provider(const Host& host, const abi::OrtLogger* logger, Options optio
   };
 }
 
-namespace {
-
-bool has_unknown_extents(const onnx::Graph& graph) {
-  return std::ranges::any_of(graph.values, [](const onnx::Value& value) {
-    return value.shape && !is_fixed(*value.shape);
-  });
-}
-
-}  // namespace
-
 Status Provider::claim(const abi::OrtGraph* source, abi::OrtEpGraphSupportInfo* info) {
   if (!options_.is_enabled) {
     log_(abi::ORT_WARNING,
@@ -141,17 +156,14 @@ Status Provider::claim(const abi::OrtGraph* source, abi::OrtEpGraphSupportInfo* 
     graph.nodes[index].origins = {index};
   }
   if (Status status = fuse_quantized_units(graph); !status) return status;
-  onnx::Graph without_names = graph;
+  GraphWithoutNames without_names(graph);
   const auto verdicts = examine(graph);
   if (!verdicts) return verdicts.error();
-  forget_extent_names(without_names);
-  const bool has_other = has_unknown_extents(without_names) && examine(without_names).ok();
   const bool has_tiles = runtime_.tier() == Tier::amx;
   Choice choice = choose(graph, *verdicts, {options_.min_gain, has_tiles});
   for (std::vector<onnx::NodeIndex>& group : choice.groups) {
     const std::vector<onnx::NodeIndex> nodes = group;
-    const Status claimed =
-        claim_group(*read, graph, has_other ? &without_names : nullptr, std::move(group), info);
+    const Status claimed = claim_group(*read, graph, without_names, std::move(group), info);
     if (claimed) continue;
     for (const onnx::NodeIndex index : nodes) choice.left[index] = claimed.error().message;
   }
@@ -161,7 +173,7 @@ Status Provider::claim(const abi::OrtGraph* source, abi::OrtEpGraphSupportInfo* 
 }
 
 Status Provider::claim_group(const HostGraph& read, const onnx::Graph& graph,
-                             const onnx::Graph* without_names, std::vector<onnx::NodeIndex> nodes,
+                             GraphWithoutNames& without_names, std::vector<onnx::NodeIndex> nodes,
                              abi::OrtEpGraphSupportInfo* info) {
   std::vector<const abi::OrtNode*> taken;
   for (const onnx::NodeIndex index : nodes) {
@@ -174,11 +186,8 @@ Status Provider::claim_group(const HostGraph& read, const onnx::Graph& graph,
   auto unit = make_unit(graph, nodes, name);
   if (!unit) return unit.error();
   FunctionPtr other;
-  if (without_names != nullptr && onnx::has_equal_extents(*unit->function)) {
-    auto again = make_unit(*without_names, std::move(nodes), name);
-    if (again && again->parameters == unit->parameters && again->results == unit->results) {
-      other = again->function;
-    }
+  if (onnx::has_equal_extents(*unit->function)) {
+    other = without_names.function_of(std::move(nodes), *unit);
   }
   auto kernel = GroupKernel::make(runtime_, graph, *unit, std::move(other));
   if (!kernel) return kernel.error();

@@ -12,6 +12,8 @@
 
 namespace castor::onnxruntime {
 
+class GraphWithoutNames;
+
 /// What ONNX Runtime asks when a session is made. It translates and compiles groups when asked what
 /// it can do, so that a group that was taken does not fail later.
 class Provider final : public abi::OrtEp {
@@ -26,7 +28,7 @@ class Provider final : public abi::OrtEp {
  private:
   struct Group;
   Status claim_group(const struct HostGraph& read, const onnx::Graph& graph,
-                     const onnx::Graph* without_names, std::vector<onnx::NodeIndex> nodes,
+                     GraphWithoutNames& without_names, std::vector<onnx::NodeIndex> nodes,
                      abi::OrtEpGraphSupportInfo* info);
   Result<abi::OrtNodeComputeInfo*> compile_group(const abi::OrtGraph* graph,
                                                  const abi::OrtNode* fused);

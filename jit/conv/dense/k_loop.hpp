@@ -63,7 +63,6 @@ class KLoopEmitter {
   Xmm ones() const { return reg((summed_rows() + 1) * vectors_ + 2); }
   Xmm reg(int index) const { return vector_register(index, target_.vector_bits()); }
 
-  void emit_window_sums_of_rows(const Reg64& to);
   /// Emits sum -= window sums times zero points, or products of both. `product` is overwritten.
   void emit_subtract_window_sums(const Xmm& sum, const Xmm& window_sums, const Xmm& zero_points,
                                  const Xmm& product);
@@ -94,6 +93,7 @@ class KLoopEmitter {
   static constexpr uint32_t sign_bits = 0x80808080;  ///< the four of a k group
 
   void emit_first_values();
+  void emit_window_sums_of_rows(const Reg64& to);
   void emit_compensated_values();
   void emit_sums_or_argument(bool of_sums, size_t else_argument);
   void emit_start_of_input();

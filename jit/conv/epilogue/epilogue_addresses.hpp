@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the operands of an epilogue are in a kernel's code.
+// Addresses of an epilogue's operands, in registers or in the frame of a kernel's code.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ struct EpilogueUse {
   Xbyak::Reg64 position{};
 };
 
-/// Knows where the operands of an epilogue are in a kernel's code.
+/// Knows where a kernel's code has the operands of its epilogue.
 class EpilogueAddresses : public OperandLocator {
  public:
   EpilogueAddresses(Assembler& code, TileEpilogue epilogue, const EpilogueUse& use)
@@ -71,7 +71,8 @@ class EpilogueAddresses : public OperandLocator {
 
  protected:
   static constexpr int lanes = 16;
-  /// Of the frame, before spilled values: the caller's MXCSR, then the call's EpilogueOperands.
+  /// The frame begins with the caller's MXCSR and the call's EpilogueOperands; spilled values
+  /// follow.
   static constexpr int operands_at = 16;
   static constexpr int saved_bytes = 128;
   static_assert(operands_at + sizeof(EpilogueOperand) * (max_tile_operands + 1) <= saved_bytes);
@@ -102,7 +103,7 @@ class EpilogueAddresses : public OperandLocator {
     const std::optional<Xbyak::Reg64> step = step_register(operand);
     step ? emit(*step) : emit(row_step(operand));
   }
-  /// Of an operand's EpilogueOperand in the frame.
+  /// The fields of an operand's EpilogueOperand are in the frame.
   Xbyak::Address data(size_t operand) { return slot(operand, offsetof(EpilogueOperand, data)); }
   Xbyak::Address row_step(size_t operand) {
     return slot(operand, offsetof(EpilogueOperand, row_step));

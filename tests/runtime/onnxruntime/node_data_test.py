@@ -88,9 +88,9 @@ def differences(folder: Path, made) -> list[str]:
         expected = [tensor(data / f"output_{i}.pb") for i in range(len(found))]
         if all(map(same, found, expected)):
             continue
-        host = session(folder / "model.onnx", False).run(None, feed)
         if has_sums and all(map(near, found, expected)):
             continue
+        host = session(folder / "model.onnx", False).run(None, feed)
         if not all(map(same, found, host)):
             wrong.append(f"{folder.name}/{data.name}: neither the data's bits nor the host's")
     return wrong
