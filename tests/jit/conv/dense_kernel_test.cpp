@@ -7,117 +7,14 @@
 
 #include <random>
 
-#include "jit/kernel/spec_words.hpp"
-#include "jit/memory/code_memory.hpp"
 #include "tests/support/conversions.hpp"
+#include "tests/support/dense_tiles.hpp"
 #include "tests/support/kernel_code.hpp"
-#include "tools/testing/guarded_pages.hpp"
 
 namespace castor::jit {
 namespace {
 
-/// Ways to subtract window sums.
-std::vector<WindowSums> sums_of(const Target& target) {
-  std::vector<WindowSums> all = {WindowSums::none, WindowSums::products, WindowSums::i32};
-  if (product_engine_of(target) == ProductEngine::u8_i8_dot) all.push_back(WindowSums::i16_pairs);
-  return all;
-}
-
-/// Pixel-vectorised tiles.
-std::vector<DenseTile> tiles_of(const Target& target) {
-  std::vector<DenseTile> tiles;
-  for (int channels = 1; channels <= target.vector_registers(); ++channels) {
-    for (int vectors = 1; vectors <= target.vector_registers(); ++vectors) {
-      for (const WindowSums sums : sums_of(target)) {
-        for (const bool gaps : {false, true}) {
-          for (const int peeled : {0, 1, 3, 4}) {
-            if (peeled > 0 && (gaps || !target.has_avx512())) continue;
-            DenseTile tile = {.engine = product_engine_of(target),
-                              .channels = channels,
-                              .vectors = vectors,
-                              .window_sums = sums,
-                              .store = gaps ? StorePolicy::compressed : StorePolicy::rows,
-                              .peeled_k_steps = peeled,
-                              .group_rows = rows_of_group(vectors, target)};
-            if (!fits(tile, target)) continue;
-            tiles.push_back(tile);
-            if (tile.engine != ProductEngine::u8_i8_dot || channels % 3 != 2) continue;
-            tile.engine = ProductEngine::i8_u8_dot;
-            tiles.push_back(tile);
-          }
-        }
-      }
-    }
-  }
-  return tiles;
-}
-
-/// Channel-vectorised tiles: of one row of pixels, of every size, and of several rows.
-std::vector<DenseTile> channel_tiles_of(const Target& target) {
-  const int lanes = target.vector_bits() / 32;
-  const std::vector<WindowSums> sums = sums_of(target);
-  std::vector<DenseTile> tiles;
-  for (int channels = 1; channels <= 6 * lanes; channels += channels % lanes < 2 ? 1 : lanes / 2) {
-    for (int columns = 1; columns <= target.vector_registers(); ++columns) {
-      for (int rows : {1, 2, 3}) {
-        for (int options = 0; options < 32; ++options) {
-          const size_t way = 1 + static_cast<size_t>(channels + columns) % (sums.size() - 1);
-          DenseTile tile = {
-              .vectorised = Vectorised::channels,
-              .engine = product_engine_of(target),
-              .channels = channels,
-              .pixel_rows = rows,
-              .columns = columns,
-              .pixel_step = 8,
-              .row_step = rows > 1 ? 512 : 0,
-              .window_sums = (options & 1) != 0 ? sums[way] : WindowSums::none,
-              .store = (options & 2) != 0 ? StorePolicy::transposed : StorePolicy::rows,
-              .peeled_k_steps = (options & 4) != 0 ? 4 : 0,
-              .group_rows = rows_of_group(1 + (channels - 1) / lanes, target)};
-          tile.has_sign_flip = (options & 8) != 0;
-          tile.transposes_registers = (options & 16) != 0;
-          if (fits(tile, target)) tiles.push_back(tile);
-        }
-      }
-    }
-  }
-  return tiles;
-}
-
-bool has_dead_lanes(const DenseTile& tile) { return tile.store == StorePolicy::compressed; }
-
-/// Peeled k steps follow an even number of others.
-bool can_have_k_steps(const DenseTile& tile, int k_steps) {
-  if (tile.peeled_k_steps == 0) return true;
-  return k_steps >= tile.peeled_k_steps && (k_steps - tile.peeled_k_steps) % 2 == 0;
-}
-
-std::string name_of(const DenseTile& tile) { return short_name(spec_words(tile)); }
-
 class DenseKernel : public testing::TestWithParam<Tier> {};
-
-/// Tiles that take their pixels from the input.
-std::vector<DenseTile> input_tiles_of(const Target& target) {
-  std::vector<DenseTile> tiles;
-  if (!target.supports(Feature::avx512_vbmi)) return tiles;
-  for (DenseTile tile : tiles_of(target)) {
-    if (has_dead_lanes(tile) || tile.window_sums != WindowSums::none) continue;
-    for (const PixelSource source : {PixelSource::input, PixelSource::signed_input}) {
-      tile.source = source;
-      tiles.push_back(tile);
-      DenseTile once = tile;
-      once.reads_input_once = true;
-      once.peeled_k_steps = once.group_rows = 0;
-      tiles.push_back(once);
-      once.window_sums = WindowSums::own;
-      if (fits(once, target)) tiles.push_back(once);
-      DenseTile stores_sums = tile;
-      stores_sums.window_sums = WindowSums::own_products;
-      if (fits(stores_sums, target)) tiles.push_back(stores_sums);
-    }
-  }
-  return tiles;
-}
 
 TEST_P(DenseKernel, InstructionsBelongToTheTier) {
   const Target target{GetParam()};
@@ -369,22 +266,6 @@ TEST(DenseKernelValues, WindowSumsAsWords) {
   }
 }
 
-/// A kernel that can be called.
-class PublishedKernel {
- public:
-  PublishedKernel(const DenseTile& tile, const Target& target)
-      : block_(memory_.publish(*emit_kernel(tile, target))) {}
-  void operator()(const DenseArguments* arguments) const {
-    reinterpret_cast<KernelFunction<DenseTile>>(reinterpret_cast<uintptr_t>(block_->code()))(
-        arguments);
-  }
-  bool ok() const { return block_.ok(); }
-
- private:
-  CodeMemory memory_;
-  Result<CodeBlock> block_;
-};
-
 template <class Call>
 void check_values(const std::vector<DenseTile>& tiles, const Target& target,
                   std::mt19937_64& random) {
@@ -410,106 +291,6 @@ TEST(DenseKernelValues, EveryTile) {
     check_values<KernelCall>(tiles_of(target), target, random);
     check_values<ChannelKernelCall>(channel_tiles_of(target), target, random);
     if (testing::Test::HasFatalFailure()) return;
-  }
-}
-
-/// A call of a kernel that takes its pixels from the input: channels between pages that nobody may
-/// touch, nchw4c planes that must hold them afterwards.
-void check_tile_of_input(const DenseTile& tile, const PublishedKernel& run, int taps, int tiles,
-                         std::mt19937_64& random) {
-  const int pixels = tiles * tile.vectors * 16;
-  test::GuardedPages pages(static_cast<size_t>(4 * taps * pixels));
-  std::byte* input = pages.at_end(static_cast<size_t>(4 * taps * pixels));
-  for (int i = 0; i < 4 * taps * pixels; ++i) input[i] = static_cast<std::byte>(random());
-  std::vector<int32_t> weights(static_cast<size_t>(taps * tile.channels));
-  for (int32_t& weight : weights) weight = static_cast<int32_t>(random());
-  std::vector<int32_t> start(static_cast<size_t>(tile.channels));
-  for (int32_t& value : start) value = static_cast<int32_t>(random());
-  std::vector<int32_t> zero_points(static_cast<size_t>(tile.channels));
-  for (int32_t& value : zero_points) value = static_cast<int32_t>(random() % 511) - 255;
-  std::vector<uint32_t> planes(static_cast<size_t>(taps * pixels));
-  std::vector<int32_t> output(static_cast<size_t>(tile.channels * pixels));
-  std::vector<int32_t> offsets;
-  for (int tap = 0; tap < taps; ++tap) offsets.push_back(4 * tap * pixels);
-  std::vector<ConvStore> stores(static_cast<size_t>(tiles * tile.vectors));
-  for (size_t i = 0; i < stores.size(); ++i) {
-    stores[i].pixel = static_cast<int64_t>(16 * i);
-    stores[i].source = 4 * stores[i].pixel;
-    stores[i].lanes = stores[i].first_lanes = 0xffff;
-  }
-  std::vector<int32_t> stored_sums(static_cast<size_t>(pixels), 0x5a5a5a5a);
-  const auto zero_point = static_cast<int8_t>(random());
-  const DenseArguments arguments = {
-      .source = reinterpret_cast<const std::byte*>(planes.data()),
-      .k_steps = offsets.data(),
-      .k_step_count = taps,
-      .weights = reinterpret_cast<const std::byte*>(weights.data()),
-      .start = start.data(),
-      .weight_zero_points = zero_points.data(),
-      .window_sums = stored_sums.data(),
-      .stores = stores.data(),
-      .output = output.data(),
-      .output_step = 4 * pixels,
-      .tiles = tiles,
-      .input = input,
-      .input_step = pixels,
-      .zero_point_bytes = static_cast<uint8_t>(zero_point) * 0x01010101u};
-  run(&arguments);
-  const uint8_t flip = tile.source == PixelSource::signed_input ? 0x80 : 0;
-  const bool is_exchanged = tile.engine == ProductEngine::i8_u8_dot;
-  for (int pixel = 0; pixel < pixels; ++pixel) {
-    std::vector<uint32_t> sums(start.begin(), start.end());
-    uint32_t window_sum = 0;
-    for (int tap = 0; tap < taps; ++tap) {
-      uint32_t dword = 0;
-      for (int i = 0; i < 4; ++i) {
-        const auto x = static_cast<uint8_t>(
-            static_cast<uint8_t>(input[(4 * tap + i) * pixels + pixel]) ^ flip);
-        dword |= uint32_t{x} << (8 * i);
-        const int value = is_exchanged ? static_cast<int8_t>(x) : x;
-        window_sum += static_cast<uint32_t>(value);
-        for (int m = 0; m < tile.channels; ++m) {
-          const auto w = static_cast<uint8_t>(
-              static_cast<uint32_t>(weights[static_cast<size_t>(tap * tile.channels + m)]) >>
-              8 * i);
-          sums[static_cast<size_t>(m)] +=
-              static_cast<uint32_t>(value * (is_exchanged ? w : static_cast<int8_t>(w)));
-        }
-      }
-      const uint32_t packed = planes[static_cast<size_t>(tap * pixels + pixel)];
-      ASSERT_EQ(packed, tile.reads_input_once ? 0 : dword) << name_of(tile);
-    }
-    const uint32_t products = window_sum * static_cast<uint32_t>(int32_t{zero_point});
-    const bool stores_sums = tile.window_sums == WindowSums::own_products;
-    ASSERT_EQ(static_cast<uint32_t>(stored_sums[static_cast<size_t>(pixel)]),
-              stores_sums ? products : 0x5a5a5a5a)
-        << name_of(tile);
-    for (int m = 0; m < tile.channels; ++m) {
-      if (stores_sums) sums[static_cast<size_t>(m)] -= products;
-      if (tile.window_sums == WindowSums::own) {
-        sums[static_cast<size_t>(m)] -=
-            window_sum * static_cast<uint32_t>(zero_points[static_cast<size_t>(m)]);
-      }
-      ASSERT_EQ(static_cast<uint32_t>(output[static_cast<size_t>(m * pixels + pixel)]),
-                sums[static_cast<size_t>(m)])
-          << name_of(tile) << ", " << taps << " taps";
-    }
-  }
-}
-
-TEST(DenseKernelValues, EveryTileOfInput) {
-  std::mt19937_64 random(8);
-  for (const auto& [tier, runtime] : test::tier_runtimes()) {
-    const Target target{tier};
-    for (const DenseTile& tile : input_tiles_of(target)) {
-      const PublishedKernel run(tile, target);
-      ASSERT_TRUE(run.ok()) << name_of(tile);
-      for (const int taps : {1, 3, 4, 6, 7}) {
-        if (!can_have_k_steps(tile, taps)) continue;
-        check_tile_of_input(tile, run, taps, 2, random);
-        if (testing::Test::HasFatalFailure()) return;
-      }
-    }
   }
 }
 
