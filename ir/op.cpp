@@ -190,7 +190,7 @@ constexpr std::array<OpInfo, op_count> table = {{
     {OpKind::requantize, "requantize", requantization, 7, 1, C::quantized, S::element, I::requantized, requantize_attributes, "another scale, zero point and container: (x - zero_point) * scale / 2^frac stays", 6},
     {OpKind::quantize_linear, "quantize_linear", composition, 3, 1, C::any, S::element, I::defined, quantize_linear_attributes, "saturate(round_half_even(x / scale) + zero_point)", 1},
     {OpKind::dequantize_linear, "dequantize_linear", composition, 3, 1, C::any, S::element, I::defined, dequantize_linear_attributes, "(x - zero_point) * scale", 1},
-    {OpKind::dynamic_quantize_linear, "dynamic_quantize_linear", composition, 1, 3, C::floating, S::element, I::defined, dynamic_quantize_attributes.first(1), "x quantized by its minimum and maximum, the scale, the zero point"},
+    {OpKind::dynamic_quantize_linear, "dynamic_quantize_linear", composition, 1, 3, C::floating, S::element, I::defined, dynamic_quantize_attributes, "x quantized by its minimum and maximum, the scale, the zero point"},
     {OpKind::dynamic_quantize_symmetric, "dynamic_quantize_symmetric", composition, 1, 2, C::floating, S::element, I::defined, dynamic_quantize_attributes, "x quantized by its largest magnitude, the scale"},
     {OpKind::qlinear_conv, "qlinear_conv", composition, 9, 1, C::any, S::optional_type, I::defined, convolution_attributes, "convolution of quantized tensors: sum and bias, scaled, rounded and offset", 1},
     {OpKind::qlinear_matmul, "qlinear_matmul", composition, 8, 1, C::any, S::optional_type, I::defined, no_attributes, "matrix product of quantized tensors: sum, scaled, rounded and offset"},

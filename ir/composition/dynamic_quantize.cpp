@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantization whose scale follows from the tensor, or from each row of it: ONNX
-// DynamicQuantizeLinear-11, in exactly its order of operations, and its symmetric sibling.
+// DynamicQuantizeLinear-11, in exactly its order of operations, for signed integers too, and its
+// symmetric sibling.
 #include <fmt/format.h>
 
 #include <bit>
@@ -75,16 +76,19 @@ ValueId times_reciprocal(const CompositionCall& call, ValueId scale, bool keeps_
   return builder.binary(OpKind::mul, in_type(builder, call.operands[0], type), factor);
 }
 
+/// x over its scale, as `scaling` says; zeros whose scale is 0 are NaN unless `keeps_nan`.
+ValueId quotient_of(const CompositionCall& call, ValueId scale, bool keeps_nan) {
+  const bool divides = call.identifier("scaling") != "reciprocal";
+  return divides ? divided(call, scale, keeps_nan) : times_reciprocal(call, scale, keeps_nan);
+}
+
 }  // namespace
 
 Result<std::vector<ValueId>> define_dynamic_quantize_linear(const CompositionCall& call) {
   if (Status status = check_operand(call); !status) return status.error();
-  const bool is_unsigned = is_unsigned_integer(call.result) && bits_of(call.result) <= 16;
-  if (!is_unsigned) {
-    return call.mistake(
-        fmt::format("the result is {}, expected an unsigned integer of at most 16 "
-                    "bits",
-                    name_of(call.result)));
+  if (!is_integer(call.result) || bits_of(call.result) > 16) {
+    return call.mistake(fmt::format("the result is {}, expected an integer of at most 16 bits",
+                                    name_of(call.result)));
   }
   if (Status status = check_width(call); !status) return status.error();
   FunctionBuilder& builder = call.builder;
@@ -92,19 +96,20 @@ Result<std::vector<ValueId>> define_dynamic_quantize_linear(const CompositionCal
   const ValueId x = call.operands[0];
   const ReductionOptions range = range_of(call);
   const float largest = largest_number(call.result);
+  const auto least = static_cast<float>(integer_min(call.result));
   const ValueId zero = scalar_of(builder, 0, type);
-  const ValueId most = scalar_of(builder, largest, type);
+  const ValueId steps = scalar_of(builder, largest - least, type);
   const ValueId lowest = builder.reduce(OpKind::reduce_min, x, range);
   const ValueId highest = builder.reduce(OpKind::reduce_max, x, range);
   const ValueId lo = builder.binary(OpKind::min, lowest, zero);
   const ValueId hi = builder.binary(OpKind::max, highest, zero);
-  const ValueId scale = builder.binary(OpKind::div, builder.binary(OpKind::sub, hi, lo), most);
+  const ValueId scale = builder.binary(OpKind::div, builder.binary(OpKind::sub, hi, lo), steps);
   const ValueId scaled = builder.binary(OpKind::div, lo, scale);
-  const ValueId initial = builder.binary(OpKind::sub, zero, scaled);
-  const ValueId clipped = builder.clamp(initial, 0, largest);
+  const ValueId initial = builder.binary(OpKind::sub, scalar_of(builder, least, type), scaled);
+  const ValueId clipped = builder.clamp(initial, least, largest);
   const ValueId rounded = builder.unary(OpKind::round_even, clipped);
   const ValueId zero_point = builder.convert(rounded, call.result);
-  const ValueId quotient = builder.binary(OpKind::div, x, scale);
+  const ValueId quotient = quotient_of(call, scale, false);
   const ValueId y = rounded_with_zero_point(builder, quotient, zero_point, {}, call.result);
   return std::vector{y, scale, zero_point};
 }
@@ -127,9 +132,7 @@ Result<std::vector<ValueId>> define_dynamic_quantize_symmetric(const Composition
   const ValueId scale = builder.binary(OpKind::div, magnitude, most);
   // 0 / 0 and 0 times infinity would be NaN, which integers do not have.
   const bool keeps_nan = !is_integer_result && has_nans(call.result);
-  const bool divides = call.identifier("scaling") != "reciprocal";
-  const ValueId quotient =
-      divides ? divided(call, scale, keeps_nan) : times_reciprocal(call, scale, keeps_nan);
+  const ValueId quotient = quotient_of(call, scale, keeps_nan);
   if (is_integer_result) {
     return std::vector{rounded_with_zero_point(builder, quotient, no_value, {}, call.result),
                        scale};

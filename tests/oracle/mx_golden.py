@@ -8,7 +8,8 @@ their quotients, ties to even, saturated. The other rules for scales are those o
 Compositions. NVFP4: each step is rounded to f32 once. Nothing here knows of castor's code.
 
 Columns: type of x, format, rule, tensor's scale (f32), the scale's code, the elements' codes, x's
-codes; all in hexadecimal. A block with a NaN or an infinity has the scale 255, and any elements.
+codes; all in hexadecimal. A block with a NaN or an infinity has the scale 255, and any elements;
+of NVFP4 a block with a NaN has the scale 7f, and infinities saturate.
 
 usage: mx_golden.py OUTPUT.csv          write
        mx_golden.py --check GOLDEN.csv  fail unless the file is what would be written
@@ -94,20 +95,24 @@ def as_f32(value):
 
 
 def nvfp4_block(tensor_scale, values, signs):
-    """None where a step leaves f32 or the scale is 0."""
+    """Values that are None are infinite. None where the product of both scales leaves f32."""
     scales, elements = FORMATS["f8e4m3"], Elements("f4e2m1")
-    sixth = as_f32(max(map(abs, values)) / 6)
-    quotient = as_f32(sixth / tensor_scale)
-    if quotient is None:
-        return None
-    code = min(scales.nearest(quotient), scales.largest)
+    amax = None if None in values else max(map(abs, values))
+    quotient = None if amax is None else as_f32(as_f32(amax / 6) / tensor_scale)
+    code = scales.largest if quotient is None else min(scales.nearest(quotient), scales.largest)
     factor = as_f32(scales.value(code) * tensor_scale)
-    if not factor:
+    if factor is None:
         return None
-    quotients = [as_f32(value / factor) for value in values]
-    codes = [elements.format.largest | (elements.format.sign if sign else 0) if value is None
-             else elements.code(value, sign) for value, sign in zip(quotients, signs)]
-    return code, codes
+
+    def element(value, sign):
+        if factor == 0 and value == 0:
+            return 0  # 0 / 0, which the elements do not have
+        quotient = as_f32(value / factor) if value is not None and factor else None
+        if quotient is None:
+            return elements.format.largest | (elements.format.sign if sign else 0)
+        return elements.code(quotient, sign)
+
+    return code, [element(value, sign) for value, sign in zip(values, signs)]
 
 
 class Source:
@@ -171,11 +176,11 @@ class Source:
         return chosen
 
     def decoded(self, codes):
-        """Values and signs, or None where one is no number."""
-        if any(self.format.is_nan(code) or self.format.is_infinity(code) for code in codes):
+        """Values, None for infinite ones, and signs; or None where one is NaN."""
+        if any(self.format.is_nan(code) for code in codes):
             return None
-        return ([self.format.value(code) for code in codes],
-                [code & self.format.sign != 0 for code in codes])
+        return ([None if self.format.is_infinity(code) else self.format.value(code)
+                 for code in codes], [code & self.format.sign != 0 for code in codes])
 
 
 def hexadecimal(codes, bits):
@@ -188,7 +193,8 @@ def mx_rows(source_name, source):
         for rule in RULES:
             for codes in source.blocks(MX_BLOCK, elements):
                 decoded = source.decoded(codes)
-                scale, found = (255, None) if decoded is None else mx_block(rule, elements, *decoded)
+                is_number = decoded is not None and None not in decoded[0]
+                scale, found = mx_block(rule, elements, *decoded) if is_number else (255, None)
                 yield (source_name, format_name, rule, "", f"{scale:02x}",
                        "" if found is None else hexadecimal(found, 8),
                        hexadecimal(codes, source.format.bits))
@@ -198,13 +204,13 @@ def nvfp4_rows(source_name, source):
     elements = Elements("f4e2m1")
     for codes in 6 * source.blocks(NVFP4_BLOCK, elements):
         decoded = source.decoded(codes)
-        if decoded is None:
+        # Such that most of the scale's codes occur, 0 among them, and some numbers saturate.
+        quotient = 6 * Fraction(2) ** source.random.randrange(-12, 9) * source.random.randrange(1, 64)
+        amax = max(abs(value or 0) for value in decoded[0]) if decoded else 0
+        tensor_scale = as_f32((amax or 1) / quotient)
+        if not tensor_scale:
             continue
-        amax = max(map(abs, decoded[0]))
-        # Such that most of the scale's codes occur, and some numbers saturate.
-        quotient = 6 * Fraction(2) ** source.random.randrange(-8, 9) * source.random.randrange(1, 64)
-        tensor_scale = as_f32(amax / quotient) if amax else Fraction(1)
-        found = nvfp4_block(tensor_scale, *decoded) if tensor_scale else None
+        found = nvfp4_block(tensor_scale, *decoded) if decoded else (0x7f, [])
         if found is not None:
             yield (source_name, "nvfp4", "", hexadecimal([F32.nearest(tensor_scale)], 32),
                    f"{found[0]:02x}", hexadecimal(found[1], 8),

@@ -184,16 +184,25 @@ def ranged_numbers(rng, dtype, most, shape):
     return rng.permuted(x, axis=1).astype(dtype)
 
 
-def dynamic_linear(row, dtype, to):
+def quotients_of(numbers, scale, dtype, by_reciprocal):
+    if not by_reciprocal:
+        return [rounded(x / scale, dtype) for x in numbers]
+    reciprocal = rounded(1 / scale, np.float32)
+    return [rounded(x * reciprocal, np.float32) for x in numbers]
+
+
+def dynamic_linear(row, dtype, to, by_reciprocal):
     """The codes of a row, its scale and its zero point."""
-    most = np.iinfo(to).max
+    limits = np.iinfo(to)
     numbers = [exact(x) for x in row]
     low, high = min(*numbers, 0), max(*numbers, 0)
-    scale = rounded(rounded(high - low, dtype) / most, dtype)
+    scale = rounded(rounded(high - low, dtype) / (limits.max - limits.min), dtype)
     if scale == 0:
         return [0] * len(row), scale, 0
-    zero = round(min(max(rounded(-rounded(low / scale, dtype), dtype), 0), most))
-    return [saturated(rounded(x / scale, dtype), zero, to) for x in numbers], scale, zero
+    wanted = rounded(limits.min - rounded(low / scale, dtype), dtype)
+    zero = round(min(max(wanted, limits.min), limits.max))
+    quotients = quotients_of(numbers, scale, dtype, by_reciprocal)
+    return [saturated(one, zero, to) for one in quotients], scale, zero
 
 
 def dynamic_symmetric(row, dtype, to, by_reciprocal):
@@ -202,23 +211,23 @@ def dynamic_symmetric(row, dtype, to, by_reciprocal):
     scale = rounded(max(map(abs, numbers)) / np.iinfo(to).max, dtype)
     if scale == 0:
         return [0] * len(row), scale
-    reciprocal = rounded(1 / scale, np.float32)
-    in_f32 = np.float32 if by_reciprocal else dtype
-    quotients = [rounded(x * reciprocal if by_reciprocal else x / scale, in_f32) for x in numbers]
+    quotients = quotients_of(numbers, scale, dtype, by_reciprocal)
     return [saturated(one, 0, to) for one in quotients], scale
 
 
 def add_dynamic(rng, cases):
     dtype = (np.float32, np.float16)[rng.integers(2)]
     is_linear, is_wide = rng.random() < .5, dtype == np.float32 and rng.random() < .3
-    to = ((np.int8, np.int16), (np.uint8, np.uint16))[is_linear][is_wide]
+    is_signed = not is_linear or rng.random() < .4
+    to = ((np.uint8, np.uint16), (np.int8, np.int16))[is_signed][is_wide]
     shape = tuple(int(extent) for extent in rng.integers(2, 40, 2))
     by_row = bool(rng.random() < .7)
-    x = ranged_numbers(rng, dtype, int(np.iinfo(to).max) if is_linear else 254, shape)
+    steps = np.iinfo(to).max - np.iinfo(to).min if is_linear else 254
+    x = ranged_numbers(rng, dtype, steps, shape)
     rows = x if by_row else x.reshape(1, -1)
-    by_reciprocal = not is_linear and rng.random() < .4
-    found = [dynamic_linear(row, dtype, to) if is_linear
-             else dynamic_symmetric(row, dtype, to, by_reciprocal) for row in rows]
+    by_reciprocal = bool(rng.random() < .4)
+    quantized = dynamic_linear if is_linear else dynamic_symmetric
+    found = [quantized(row, dtype, to, by_reciprocal) for row in rows]
     if any(isinstance(number, tuple) for row in found for number in row[1:]):
         return  # a range that leaves the format
     own = (shape[0], 1) if by_row else ()

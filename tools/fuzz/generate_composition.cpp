@@ -78,14 +78,14 @@ size_t OperationDrawer::value_for(bool quantizes) {
 }
 
 bool OperationDrawer::draw_dynamic(OpKind op) {
-  constexpr std::array unsigned_types = {u8, u8, u4, u16, u3};
+  constexpr std::array linear_types = {u8, u8, u4, u16, u3, i8, i4, i16};
   constexpr std::array symmetric_types = {i8, i8, i4, i16, f8e4m3, f8e5m2, f4e2m1, f6e2m3};
   const bool is_symmetric = op == OpKind::dynamic_quantize_symmetric;
   size_t x = pick_value(values_of(OperandClass::any));
   const ElementType type = program_.element_of(x);
   if (!is_float(type) || bits_of(type) < 16) x = converted(x, random_.pick(computed_types));
   OperationSpec operation{.op = op, .operands = {x}};
-  operation.element = is_symmetric ? random_.pick(symmetric_types) : random_.pick(unsigned_types);
+  operation.element = is_symmetric ? random_.pick(symmetric_types) : random_.pick(linear_types);
   const int rank = program_.shape_of(x).rank();
   if (random_.percent(60)) {
     std::vector<int64_t> axes;
@@ -94,7 +94,7 @@ bool OperationDrawer::draw_dynamic(OpKind op) {
     }
     operation.attributes.push_back({"axes", list_of(axes)});
   }
-  if (is_symmetric && random_.percent(30)) {
+  if (random_.percent(30)) {
     operation.attributes.push_back({"scaling", {Identifier{"reciprocal"}}});
   }
   return add(std::move(operation));

@@ -114,8 +114,8 @@ def quantize(
     points in `dtype`.
 
     Without `scale`, by `rule`: "symmetric" gives the elements and the scale, the largest magnitude
-    over the largest number; "linear" (ONNX's DynamicQuantizeLinear) gives the zero point too, for
-    minimum to maximum. With `axes` there is a scale for each row of the other axes.
+    over the largest number; "linear" (ONNX's DynamicQuantizeLinear, to signed integers too) gives
+    the zero point as well, for minimum to maximum. With `axes` there is a scale for each row of the other axes.
 
     `scaling` is "divide" or "reciprocal". The rules are those of ir/README.md, Compositions.
 
@@ -150,13 +150,11 @@ def quantize(
     ):
         if value is not None:
             raise TypeError(f"{name} needs a scale")
+    attributes = {"axes": axes, "scaling": scaling}
     if rule == "symmetric":
-        attributes = {"axes": axes, "scaling": scaling}
         return _run("dynamic_quantize_symmetric", [x], attributes, 2, target, threads)
     if rule == "linear":
-        if scaling is not None:
-            raise TypeError("scaling needs a scale, or the rule 'symmetric'")
-        return _run("dynamic_quantize_linear", [x], {"axes": axes}, 3, target, threads)
+        return _run("dynamic_quantize_linear", [x], attributes, 3, target, threads)
     raise ValueError(f"rule {rule!r}, expected 'symmetric' or 'linear'")
 
 

@@ -260,12 +260,13 @@ def _several(
 
 
 def dynamic_quantize_linear(
-    x: Value, *, dtype: Any, axes: Optional[Sequence[int]] = None
+    x: Value, *, dtype: Any, axes: Optional[Sequence[int]] = None, scaling: Optional[str] = None
 ) -> Tuple[Value, Value, Value]:
     """`x` quantized by its minimum and maximum; the scale; the zero point."""
     element = element_type(dtype)
+    attributes = {"axes": axes, "scaling": scaling}
     y, scale, zero_point = _several(
-        "dynamic_quantize_linear", [x], {"axes": axes}, element, [x.element, element]
+        "dynamic_quantize_linear", [x], attributes, element, [x.element, element]
     )
     return y, scale, zero_point
 

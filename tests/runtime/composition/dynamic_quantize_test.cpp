@@ -49,8 +49,9 @@ TEST(DynamicQuantize, HasTheInterpretersBits) {
     for (const Layout& layout : layouts) {
       for (const std::string& text :
            {linear(x, "", "u8", "[]"), linear(x, " {axes = [-1]}", "u8", "[?, ?]"),
-            linear(x, " {axes = [0]}", "u4", "[?, ?]"), symmetric(x, "", "i8", "[]"),
-            symmetric(x, " {axes = [1]}", "i8", "[?, ?]"),
+            linear(x, " {axes = [0]}", "u4", "[?, ?]"), linear(x, "", "i4", "[]"),
+            linear(x, " {axes = [-1], scaling = reciprocal}", "i8", "[?, ?]"),
+            symmetric(x, "", "i8", "[]"), symmetric(x, " {axes = [1]}", "i8", "[?, ?]"),
             symmetric(x, " {axes = [1], scaling = reciprocal}", "i8", "[?, ?]"),
             symmetric(x, " {axes = [1]}", "f8e4m3", "[?, ?]"),
             symmetric(x, " {axes = [1]}", "f4e2m1", "[?, ?]")}) {
@@ -124,10 +125,11 @@ TEST(DynamicQuantize, MistakesAreTyped) {
     return texts::error_of(
         fmt::format("func @f(%x: {}) -> () {{\n  {}\n  return\n}}\n", x, operation));
   };
-  EXPECT_NE(error_of("f32[3]", "%y, %s, %z = dynamic_quantize_linear %x : i8")
-                .find("dynamic_quantize_linear: the result is i8, expected an unsigned integer of "
-                      "at most 16 bits"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of("f32[3]", "%y, %s, %z = dynamic_quantize_linear %x : i32")
+          .find("dynamic_quantize_linear: the result is i32, expected an integer of at most 16 "
+                "bits"),
+      std::string::npos);
   EXPECT_NE(error_of("f16[3]", "%y, %s = dynamic_quantize_symmetric %x : i16")
                 .find("the result is i16, expected at most 8 bits for f16"),
             std::string::npos);

@@ -107,7 +107,7 @@ TEST(MxGolden, EveryBlock) {
     if (format.has_tensor_scale) {  // each block has one of its own
       for (const Block& block : blocks) {
         expect_golden({block}, source, format, key[2], true);
-        expect_golden({block}, source, format, key[2], false);
+        if (!block.elements.empty()) expect_golden({block}, source, format, key[2], false);
       }
       continue;
     }
@@ -117,7 +117,7 @@ TEST(MxGolden, EveryBlock) {
                          [](const Block& block) { return !block.elements.empty(); });
     expect_golden(numbers, source, format, key[2], false);
   }
-  EXPECT_EQ(count, 930u);
+  EXPECT_EQ(count, 985u);
 }
 
 }  // namespace
