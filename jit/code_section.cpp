@@ -81,6 +81,8 @@ constexpr std::array<SectionInfo, code_section_count> rows = {{
      "Encodes groups that have results which are no normal numbers, or too large."},
     {CodeSection::packed_copy, Kind::compute, "copy bytes",
      "Copies the bytes of sub-byte elements that are stored as they are."},
+    {CodeSection::moved_bits, Kind::compute, "move bits",
+     "Multiplies bytes of sub-byte elements by matrices of bits, which make bytes of the result."},
     {CodeSection::deferred, Kind::compute, "division by what has no good reciprocal",
      "Divides where the product with the reciprocal would not be exact; seldom run."},
     {CodeSection::tile_loop, Kind::control, "loop over register tiles",

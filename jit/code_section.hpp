@@ -51,6 +51,7 @@ enum class CodeSection : uint8_t {
   encoded_products,
   subnormal_codes,
   packed_copy,
+  moved_bits,
   deferred,
   // microkernels
   tile_loop,

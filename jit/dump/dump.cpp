@@ -10,6 +10,7 @@
 #include "jit/dump/dump_convolution.hpp"
 #include "jit/dump/dump_requantization.hpp"
 #include "jit/emit/nest_emitter.hpp"
+#include "jit/emit/moved_bits.hpp"
 #include "jit/emit/packed_copy.hpp"
 #include "jit/plan/access_pattern.hpp"
 #include "jit/plan/nest.hpp"
@@ -119,6 +120,11 @@ std::string loops_text(const Nest& nest, const NestForm& form, const Target& tar
     text +=
         fmt::format("  copy     {} elements an iteration: {} B are read and written as they are\n",
                     elements, elements * bits_of(nest.element(0)) / 8);
+  } else if (const auto moved = MovedBits::of(nest, form, target)) {
+    const int elements = moved->elements();
+    text += fmt::format("  bits     {} elements an iteration: {} B read, {} B written\n", elements,
+                        elements * bits_of(nest.element(0)) / 8,
+                        elements * bits_of(nest.element(1)) / 8);
   }
   text += fmt::format("  main     {}\n", main_loop_text(nest, plan));
   text += fmt::format("  tail     chunk by chunk, {}\n",

@@ -11,6 +11,7 @@
 #include "jit/emit/frame.hpp"
 #include "jit/emit/nest_loops.hpp"
 #include "jit/emit/nest_operands.hpp"
+#include "jit/emit/moved_bits.hpp"
 #include "jit/emit/packed_copy.hpp"
 #include "jit/emit/power_codes.hpp"
 #include "jit/emit/quotient_codes.hpp"
@@ -437,7 +438,11 @@ void NestEmitter::emit_elements_to_alignment() {
 
 /// Whole iterations, while that many elements are left.
 void NestEmitter::emit_main_loop() {
-  if (copies_packed(nest_, form_)) emit_packed_copy(nest_, form_.stores, lanes_, frame_, loops_);
+  if (copies_packed(nest_, form_)) {
+    emit_packed_copy(nest_, form_.stores, lanes_, frame_, loops_);
+  } else if (const auto moved = MovedBits::of(nest_, form_, target_)) {
+    moved->emit(form_.stores, lanes_, frame_, loops_);
+  }
   loops_.emit_main_loop(plan_.lanes * plan_.chunks, [&] {
     operands_.enter_main_loop();
     for (int chunk = 0; chunk < plan_.chunks; ++chunk) emit_main_loop_chunk(chunk);

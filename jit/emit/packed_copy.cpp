@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/packed_copy.hpp"
 
+#include <numeric>
 #include <vector>
+
+#include "jit/emit/code_map.hpp"
 
 namespace castor::jit {
 
@@ -10,22 +13,24 @@ namespace {
 /// Three vectors hold whole groups of eight elements of 3 and 6 bits.
 int vectors_of(ElementType element) { return bits_of(element) % 3 == 0 ? 3 : 4; }
 
-bool keeps_bits(Narrowing narrowing) {
-  return narrowing == Narrowing::truncate || narrowing == Narrowing::fits_signed ||
-         narrowing == Narrowing::fits_unsigned;
+/// Whether the nest makes each code of itself.
+bool keeps_codes(const Nest& nest) {
+  const std::optional<std::vector<uint8_t>> map = code_map(nest.program);
+  if (!map) return false;
+  std::vector<uint8_t> same(map->size());
+  std::iota(same.begin(), same.end(), uint8_t{0});
+  return *map == same;
 }
 
 }  // namespace
 
 bool copies_packed(const Nest& nest, const NestForm& form) {
-  const std::vector<LaneInst>& code = nest.program.code;
-  if (nest.operands() != 2 || code.size() != 2) return false;
+  if (nest.operands() != 2) return false;
   const ElementType from = nest.element(0);
   const ElementType to = nest.element(1);
   return is_sub_byte(from) && bits_of(from) == bits_of(to) && info(from).order == info(to).order &&
-         code[0].op == LaneOp::load && code[1].op == LaneOp::store &&
-         keeps_bits(code[1].narrowing) && form.access[0] == Access::contiguous &&
-         form.access[1] == Access::contiguous;
+         form.access[0] == Access::contiguous && form.access[1] == Access::contiguous &&
+         keeps_codes(nest);
 }
 
 int packed_copy_elements(const Nest& nest, const Target& target) {

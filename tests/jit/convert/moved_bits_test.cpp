@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversions between types of less than a byte that move bits: which these are, and that several
+// iterations of their loop make what the interpreter makes. Streaming stores of theirs are in
+// streamed_functions_test.
+#include "jit/emit/moved_bits.hpp"
+
+#include <gtest/gtest.h>
+
+#include "ir/text/text.hpp"
+#include "jit/dump/dump.hpp"
+#include "tests/support/conversions.hpp"
+#include "tools/testing/guarded_pages.hpp"
+
+namespace castor::test {
+namespace {
+
+std::vector<ElementType> sub_byte_types() {
+  std::vector<ElementType> types;
+  for (const ElementInfo& row : element_table) {
+    if (is_sub_byte(row.type)) types.push_back(row.type);
+  }
+  return types;
+}
+
+/// Whether the interpreter makes of each code the sum, without carries, of what it makes of the
+/// code's bits.
+bool is_sum_of_bits(const Conversion& conversion) {
+  const auto made_of = [&](uint64_t code) {
+    return numerics::convert(code, conversion.from, conversion.to, conversion.options);
+  };
+  for (uint64_t code = 0; code < uint64_t{1} << bits_of(conversion.from); ++code) {
+    uint64_t sum = 0;
+    for (int bit = 0; bit < bits_of(conversion.from); ++bit) {
+      if ((code >> bit & 1) != 0) sum ^= made_of(uint64_t{1} << bit);
+    }
+    if (sum != made_of(code)) return false;
+  }
+  return true;
+}
+
+std::string dump_of(const Conversion& conversion) {
+  const std::string text =
+      fmt::format("func @f(%x: {0}[?n]) -> {1}[?n] {{ %y = convert %x : {1} return %y }}",
+                  name_of(conversion.from), name_of(conversion.to));
+  const FunctionPtr function = parse_function(text).value();
+  return jit::dump_nest(*function, {Tier::avx512_vbmi}).value();
+}
+
+TEST(MovedBits, AllSumsOfBitsAreMovedOrCopied) {
+  int moved = 0;
+  for (const ElementType from : sub_byte_types()) {
+    for (const ElementType to : sub_byte_types()) {
+      const Conversion conversion{from, to, {}};
+      const std::string dump = dump_of(conversion);
+      const bool moves = dump.find("\n  bits ") != std::string::npos;
+      const bool copies = dump.find("\n  copy ") != std::string::npos;
+      EXPECT_EQ(moves || copies, is_sum_of_bits(conversion)) << conversion.name() << "\n" << dump;
+      moved += moves ? 1 : 0;
+    }
+  }
+  EXPECT_GT(moved, 60);
+}
+
+/// Three iterations and more, of 256 or 512 elements, with what the other loops do after them.
+TEST(MovedBits, ManyIterations) {
+  constexpr size_t sizes[] = {1023, 1024, 1032, 1536, 2047, 5 * 512 + 3};
+  GuardedPages source(4096);
+  GuardedPages destination(4096);
+  for (const ElementType from : sub_byte_types()) {
+    for (const ElementType to : sub_byte_types()) {
+      const Conversion conversion{from, to, {}};
+      const ExpectedConversion expected =
+          expect(conversion, samples::random_patterns(from, std::end(sizes)[-1], 11));
+      for (const auto& [tier, runtime] : elementwise_tier_runtimes()) {
+        for (const size_t count : sizes) {
+          const size_t in_bytes = samples::storage_bytes(from, count);
+          const size_t out_bytes = samples::storage_bytes(to, count);
+          std::byte* const in = source.at_end(in_bytes);
+          std::byte* const out = destination.at_end(out_bytes);
+          std::copy_n(expected.input_bytes.begin(), in_bytes, in);
+          destination.fill(std::byte{0xc5});
+          const auto extent = static_cast<int64_t>(count);
+          ASSERT_TRUE(runtime
+                          .convert(ConstView(in, from, {extent}, in_bytes),
+                                   View(out, to, {extent}, out_bytes), {})
+                          .ok());
+          const size_t whole = samples::storage_bytes(to, count / 8 * 8);
+          ASSERT_TRUE(std::equal(out, out + whole, expected.output_bytes.begin()))
+              << conversion.name() << ", " << name_of(tier) << ", " << count << " elements";
+          ASSERT_TRUE(destination.is_filled_but({out, out_bytes}, std::byte{0xc5}));
+        }
+      }
+    }
+  }
+}
+
+/// x + x moves bits too, and its result may be in x: no block is stored over what a later one
+/// reads.
+TEST(MovedBits, InPlace) {
+  constexpr int64_t count = 5 * 512 + 8;
+  for (const ElementType type : sub_byte_types()) {
+    if (!is_integer(type)) continue;
+    const FunctionPtr function =
+        parse_function(
+            fmt::format("func @f(%x: {0}[?n]) -> {0}[?n] {{ %y = add %x, %x return %y }}",
+                        name_of(type)))
+            .value();
+    const std::vector<uint64_t> numbers = samples::random_patterns(type, count, 3);
+    std::vector<uint64_t> sums = numbers;
+    for (uint64_t& sum : sums) sum = 2 * sum & ((uint64_t{1} << bits_of(type)) - 1);
+    for (const auto& [tier, runtime] : elementwise_tier_runtimes()) {
+      std::vector<std::byte> bytes = samples::pack(type, numbers);
+      const ConstView x(bytes.data(), type, {count}, bytes.size());
+      const View y(bytes.data(), type, {count}, bytes.size());
+      const Result<BoundKernel> bound = runtime.compile(function)->bind({&x, 1}, {&y, 1});
+      ASSERT_TRUE(bound.ok() && bound->run({&x, 1}, {&y, 1}).ok()) << name_of(type);
+      ASSERT_EQ(bytes, samples::pack(type, sums)) << name_of(type) << ", " << name_of(tier);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace castor::test
