@@ -44,90 +44,21 @@ struct DenseCall {
   const size_t nest;
 };
 
-/// Runs the channel tiles of a block whose input is packed.
-class BlockRun {
+/// Consecutive tiles of channels.
+struct ChannelTiles {
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+/// The arguments of kernels for the tiles of a block.
+class BlockArguments {
  public:
-  BlockRun(const DenseCall& call, const PackedBlock& block)
+  BlockArguments(const DenseCall& call, const PackedBlock& block)
       : call_(call),
         bound_(call.bound),
         plan_(call.bound.plan),
         block_(block),
         slices_(call.bound, block.place.outer) {}
-
-  /// Some pixel tiles of one tile of channels, which takes those of `taken_from_input` from the
-  /// input.
-  void run_tile(int64_t tile, PixelTiles tiles, int64_t taken_from_input) const {
-    prepare_weights(tile);
-    const TileStarts starts = inner_starts(tile);
-    if (taken_from_input > 0) {
-      const PixelTiles of_input = {tiles.begin, tiles.begin + taken_from_input};
-      tiles.begin = of_input.end;
-      run_pixel_tiles({tile, 1}, starts, block_.tables.tiles.front(), of_input, *bound_.input_code);
-    }
-    const bool is_last = tile + 1 == plan_.channel_tiles;
-    block_.tables.for_each_run(tiles, [&](const BoundTiles& of, const PixelTiles& here) {
-      run_pixel_tiles({tile, 1}, starts, of, here, is_last ? *of.last_code : *of.code);
-    });
-  }
-
-  /// How many tiles of channels a call of a kernel may do, if all are whole: those whose results
-  /// are written at once. Where their pixels are outside, a call has all pixels of the block, so
-  /// that weights are read once.
-  int64_t max_tiles_of_call() const {
-    if (!plan_.tile.has_tiles() || bound_.packs_by_tile) return 1;
-    const bool is_inside = plan_.tile.channels_inside;
-    if (!is_inside && block_.tables.tiles.size() > 1) return 1;
-    if (bound_.applies_epilogue) return plan_.channel_tiles;
-    const int64_t pixels = is_inside ? plan_.tile.pixels() : block_.place.block.pixels();
-    const int64_t results = int64_t{plan_.tile.channels} * pixels;
-    return std::max<int64_t>(call_.output.max_elements() / results, 1);
-  }
-
-  /// All of the pixel tiles for some whole tiles of channels, as `max_tiles_of_call` says.
-  void run_tiles(int64_t first, int64_t count, const PixelTiles& tiles) const {
-    block_.tables.for_each_run(tiles, [&](const BoundTiles& of, const PixelTiles& here) {
-      run_pixel_tiles({first, count}, {}, of, here, *of.code);
-    });
-  }
-
-  /// Outputs of channel tiles that lie channel by channel go where they lie pixel by pixel.
-  void transpose(int64_t first, int64_t last, const PixelRange& range) const {
-    OutputPiece piece = piece_of({first, last + 1 - first});
-    const int32_t* from = untransposed(first);
-    const int64_t first_pixel = piece.pixel;
-    const int64_t at_once = at_once_of(piece.channels, range.end - range.begin);
-    for (int64_t pixel = range.begin; pixel < range.end; pixel += at_once) {
-      piece.pixel = first_pixel + pixel;
-      piece.pixels = std::min(at_once, range.end - pixel);
-      const PieceMemory memory = call_.output.begin(piece, block_.scratch);
-      const WorkTimer timer(call_.profile, call_.nest, Work::transpose);
-      transpose_i32(from + pixel, block_.pixels(), piece.channels, piece.pixels, memory.data,
-                    memory.pixel_step);
-      timer.done_within_block([&] {
-        const int64_t bytes = 4 * piece.channels * piece.pixels;
-        return WorkAmount{.bytes_read = bytes, .bytes_written = bytes};
-      });
-      call_.output.end(piece, block_.scratch);
-    }
-  }
-
- private:
-  /// Consecutive tiles of channels.
-  struct ChannelTiles {
-    int64_t first = 0;
-    int64_t count = 0;
-  };
-
-  /// Packs those of the tile, where that is done tile by tile.
-  void prepare_weights(int64_t tile) const {
-    if (!bound_.packs_by_tile) return;
-    const WorkTimer timer(call_.profile, call_.nest, Work::pack_weights);
-    call_.weights.prepare_tile(block_.place.group, tile, block_.scratch);
-    timer.done_within_block([&] {
-      return WorkAmount{.bytes_read = channels_of(tile) * jit::products_of_output(plan_.geometry),
-                        .bytes_written = 4 * tile_k_groups(plan_)};
-    });
-  }
 
   int64_t first_channel(int64_t tile) const {
     return std::min<int64_t>(tile * plan_.tile.channels, plan_.geometry.group_out_channels());
@@ -145,11 +76,6 @@ class BlockRun {
             .pixel = (place.outer * plan_.rows.output + place.row) * plan_.columns.output +
                      place.column};
   }
-  int32_t* untransposed(int64_t tile) const {
-    auto* all = reinterpret_cast<int32_t*>(block_.scratch + bound_.parts.untransposed);
-    return all + first_channel(tile) * block_.pixels();
-  }
-
   /// First values of a tile's accumulators where slices are left out; else nothing of meaning.
   TileStarts inner_starts(int64_t tile) const {
     if (!slices_.leaves_padding_out()) return {};
@@ -209,12 +135,105 @@ class BlockRun {
     if (run.tile.has_tiles()) set_pixel_steps(arguments, run.tile);
   }
 
+ private:
   static void set_pixel_steps(jit::DenseArguments& arguments, const jit::DenseTile& tile) {
     arguments.pixel_step = tile.pixel_step;
     for (int p = 1; p < tile.pixel_tiles(); ++p) {
       arguments.pixel_tile_steps[p - 1] = tile.source_offset(tile.first_position(p)) -
                                           tile.source_offset(tile.first_position(p - 1));
     }
+  }
+
+  const DenseCall& call_;
+  const BoundDense& bound_;
+  const jit::DensePlan& plan_;
+  const PackedBlock& block_;
+  const InnerSlices slices_;
+};
+
+/// Runs the channel tiles of a block whose input is packed.
+class BlockRun {
+ public:
+  BlockRun(const DenseCall& call, const PackedBlock& block)
+      : call_(call),
+        bound_(call.bound),
+        plan_(call.bound.plan),
+        block_(block),
+        arguments_(call, block) {}
+
+  /// Some pixel tiles of one tile of channels, which takes those of `taken_from_input` from the
+  /// input.
+  void run_tile(int64_t tile, PixelTiles tiles, int64_t taken_from_input) const {
+    prepare_weights(tile);
+    const TileStarts starts = arguments_.inner_starts(tile);
+    if (taken_from_input > 0) {
+      const PixelTiles of_input = {tiles.begin, tiles.begin + taken_from_input};
+      tiles.begin = of_input.end;
+      run_pixel_tiles({tile, 1}, starts, block_.tables.tiles.front(), of_input, *bound_.input_code);
+    }
+    const bool is_last = tile + 1 == plan_.channel_tiles;
+    block_.tables.for_each_run(tiles, [&](const BoundTiles& of, const PixelTiles& here) {
+      run_pixel_tiles({tile, 1}, starts, of, here, is_last ? *of.last_code : *of.code);
+    });
+  }
+
+  /// How many tiles of channels a call of a kernel may do, if all are whole: those whose results
+  /// are written at once. Where their pixels are outside, a call has all pixels of the block, so
+  /// that weights are read once.
+  int64_t max_tiles_of_call() const {
+    if (!plan_.tile.has_tiles() || bound_.packs_by_tile) return 1;
+    const bool is_inside = plan_.tile.channels_inside;
+    if (!is_inside && block_.tables.tiles.size() > 1) return 1;
+    if (bound_.applies_epilogue) return plan_.channel_tiles;
+    const int64_t pixels = is_inside ? plan_.tile.pixels() : block_.place.block.pixels();
+    const int64_t results = int64_t{plan_.tile.channels} * pixels;
+    return std::max<int64_t>(call_.output.max_elements() / results, 1);
+  }
+
+  /// All of the pixel tiles for some whole tiles of channels, as `max_tiles_of_call` says.
+  void run_tiles(int64_t first, int64_t count, const PixelTiles& tiles) const {
+    block_.tables.for_each_run(tiles, [&](const BoundTiles& of, const PixelTiles& here) {
+      run_pixel_tiles({first, count}, {}, of, here, *of.code);
+    });
+  }
+
+  /// Outputs of channel tiles that lie channel by channel go where they lie pixel by pixel.
+  void transpose(int64_t first, int64_t last, const PixelRange& range) const {
+    OutputPiece piece = arguments_.piece_of({first, last + 1 - first});
+    const int32_t* from = untransposed(first);
+    const int64_t first_pixel = piece.pixel;
+    const int64_t at_once = at_once_of(piece.channels, range.end - range.begin);
+    for (int64_t pixel = range.begin; pixel < range.end; pixel += at_once) {
+      piece.pixel = first_pixel + pixel;
+      piece.pixels = std::min(at_once, range.end - pixel);
+      const PieceMemory memory = call_.output.begin(piece, block_.scratch);
+      const WorkTimer timer(call_.profile, call_.nest, Work::transpose);
+      transpose_i32(from + pixel, block_.pixels(), piece.channels, piece.pixels, memory.data,
+                    memory.pixel_step);
+      timer.done_within_block([&] {
+        const int64_t bytes = 4 * piece.channels * piece.pixels;
+        return WorkAmount{.bytes_read = bytes, .bytes_written = bytes};
+      });
+      call_.output.end(piece, block_.scratch);
+    }
+  }
+
+ private:
+  /// Packs those of the tile, where that is done tile by tile.
+  void prepare_weights(int64_t tile) const {
+    if (!bound_.packs_by_tile) return;
+    const WorkTimer timer(call_.profile, call_.nest, Work::pack_weights);
+    call_.weights.prepare_tile(block_.place.group, tile, block_.scratch);
+    timer.done_within_block([&] {
+      return WorkAmount{
+          .bytes_read = arguments_.channels_of(tile) * jit::products_of_output(plan_.geometry),
+          .bytes_written = 4 * tile_k_groups(plan_)};
+    });
+  }
+
+  int32_t* untransposed(int64_t tile) const {
+    auto* all = reinterpret_cast<int32_t*>(block_.scratch + bound_.parts.untransposed);
+    return all + arguments_.first_channel(tile) * block_.pixels();
   }
 
   /// How many of `count` parts of that many elements are one piece of the output.
@@ -225,10 +244,10 @@ class BlockRun {
   /// Some pixel tiles of a run, of some tiles of channels.
   void run_pixel_tiles(const ChannelTiles& channels, const TileStarts& starts, const BoundTiles& of,
                        const PixelTiles& tiles, const KernelCode<jit::DenseTile>& kernel) const {
-    OutputPiece piece = piece_of(channels);
-    jit::DenseArguments arguments = arguments_of(channels, starts);
-    set_tiles(arguments, of.run, tiles);
-    set_prefetch(channels, of, tiles, arguments);
+    OutputPiece piece = arguments_.piece_of(channels);
+    jit::DenseArguments arguments = arguments_.arguments_of(channels, starts);
+    arguments_.set_tiles(arguments, of.run, tiles);
+    arguments_.set_prefetch(channels, of, tiles, arguments);
     const auto code = kernel.entry();
     if (plan_.transposes()) {
       arguments.output = untransposed(channels.first);
@@ -261,8 +280,8 @@ class BlockRun {
       piece.pixel = first_pixel + pixels.begin;
       piece.pixels = pixels.end - pixels.begin;
       const PieceMemory memory = call_.output.begin(piece, block_.scratch);
-      set_tiles(arguments, of.run, some);
-      set_prefetch(channels, of, some, arguments);
+      arguments_.set_tiles(arguments, of.run, some);
+      arguments_.set_prefetch(channels, of, some, arguments);
       arguments.output = counted_back(memory.data, pixels.begin * memory.pixel_step);
       arguments.output_step = 4 * (by_channel ? memory.channel_step : memory.pixel_step);
       code(&arguments);
@@ -274,7 +293,7 @@ class BlockRun {
   const BoundDense& bound_;
   const jit::DensePlan& plan_;
   const PackedBlock& block_;
-  const InnerSlices slices_;
+  const BlockArguments arguments_;
 };
 
 /// Runs the tasks of one call.

@@ -81,6 +81,42 @@ void list_ranges(WeightPackers& packers, int64_t held) {
   }
 }
 
+/// Packing by loops, where there is no code.
+struct LoopPacking {
+  jit::ProductEngine engine;
+  uint8_t flip = 0;                      ///< that k_group_spec takes
+  const int32_t* zero_points = nullptr;  ///< of i16 pairs, by output channel
+
+  void pack(const PackWeights& unit, const PackWeightsArguments& arguments) const;
+};
+
+/// K groups of each output channel, then they are transposed.
+void LoopPacking::pack(const PackWeights& unit, const PackWeightsArguments& arguments) const {
+  std::array<uint32_t, rows * max_loop_slots> k_groups;
+  const int64_t held = jit::channels_of_k_group(engine);
+  const int64_t first = std::countr_zero(arguments.lanes);
+  const int64_t count = std::popcount(arguments.lanes);
+  const bool has_adjacent_inputs = unit.positions == 1 && arguments.input_step == 1;
+  const int64_t adjacent = has_adjacent_inputs ? unit.k_groups : unit.positions;
+  const std::byte* from = arguments.source + first * arguments.channel_step;
+  auto* to = reinterpret_cast<int32_t*>(arguments.to) + first;
+  for (int64_t left = arguments.units; left > 0; --left) {
+    for (int64_t row = 0; row < count; ++row) {
+      const int32_t zero = zero_points != nullptr ? zero_points[first + row] : 0;
+      const KGroupSpec spec = k_group_spec(engine, held, flip, zero);
+      interleave(
+          {from + row * arguments.channel_step, arguments.input_step,
+           has_adjacent_inputs ? held : 1, held * arguments.input_step},
+          spec,
+          {k_groups.data() + row * max_loop_slots, adjacent, unit.slots() / adjacent, adjacent});
+    }
+    transpose_i32(reinterpret_cast<const int32_t*>(k_groups.data()), max_loop_slots, count,
+                  unit.slots(), to, arguments.step / 4);
+    from += arguments.unit_step;
+    to += (unit.slots() * arguments.step + arguments.skip) / 4;
+  }
+}
+
 /// Packs tiles, sixteen output channels at a time and unit by unit: by generated code, or by loops
 /// that do the same.
 class WeightPacker {
@@ -121,8 +157,6 @@ class WeightPacker {
   void copy_row(const std::byte* from, const Range& range, int64_t unit, int64_t input_step,
                 std::byte* to) const;
   void call(Rows& of, const Range& range, PackWeightsArguments& arguments, int64_t unit) const;
-  void pack_by_loops(const Rows& of, const PackWeights& unit,
-                     const PackWeightsArguments& arguments) const;
 
   /// Makes 8-bit weights signed.
   uint8_t flip() const { return input_.is_signed || stays_unsigned() ? 0 : 0x80; }
@@ -295,34 +329,10 @@ void WeightPacker::call(Rows& of, const Range& range, PackWeightsArguments& argu
   arguments.sums = of.sums.data();
   arguments.flips = in_all_bytes(flip());
   if (code != nullptr) return code->call(&arguments);
-  pack_by_loops(of, spec, arguments);
-}
-
-/// What the code does: k groups of each output channel, then they are transposed.
-void WeightPacker::pack_by_loops(const Rows& of, const PackWeights& unit,
-                                 const PackWeightsArguments& arguments) const {
-  std::array<uint32_t, rows * max_loop_slots> k_groups;
-  const int64_t first = of.first_stored();
-  const int64_t count = of.stored_count();
-  const bool has_adjacent_inputs = unit.positions == 1 && arguments.input_step == 1;
-  const int64_t adjacent = has_adjacent_inputs ? unit.k_groups : unit.positions;
-  const std::byte* from = arguments.source + first * arguments.channel_step;
-  auto* to = reinterpret_cast<int32_t*>(arguments.to) + first;
-  for (int64_t left = arguments.units; left > 0; --left) {
-    for (int64_t row = 0; row < count; ++row) {
-      const int32_t zero = has_pairs() ? input_.zero_points[of.first + first + row] : 0;
-      const KGroupSpec spec = k_group_spec(plan_.engine, held_, k_group_flip(), zero);
-      interleave(
-          {from + row * arguments.channel_step, arguments.input_step,
-           has_adjacent_inputs ? held_ : 1, held_ * arguments.input_step},
-          spec,
-          {k_groups.data() + row * max_loop_slots, adjacent, unit.slots() / adjacent, adjacent});
-    }
-    transpose_i32(reinterpret_cast<const int32_t*>(k_groups.data()), max_loop_slots, count,
-                  unit.slots(), to, of.step / 4);
-    from += arguments.unit_step;
-    to += (unit.slots() * of.step + arguments.skip) / 4;
-  }
+  const LoopPacking loops = {.engine = plan_.engine,
+                             .flip = k_group_flip(),
+                             .zero_points = has_pairs() ? input_.zero_points + of.first : nullptr};
+  loops.pack(spec, arguments);
 }
 
 }  // namespace

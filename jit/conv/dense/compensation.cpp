@@ -8,20 +8,19 @@
 namespace castor::jit::dense {
 
 /// The address of the window sums of the register tile's pixels.
-void KLoopEmitter::emit_window_sums_of_rows(const Reg64& to) {
+void Compensation::emit_window_sums_of_rows(const Reg64& to) {
   code_.mov(to, store(0, by_pixels() ? offsetof(TileOrigin, source) : offsetof(TileOrigin, pixel)));
   if (!by_pixels()) code_.shl(to, 2);
   code_.add(to, argument(offsetof(DenseArguments, window_sums)));
 }
 
 /// scratch = the address of the window sums of the register tile's pixels, or else an argument.
-void KLoopEmitter::emit_sums_or_argument(bool of_sums, size_t else_argument) {
+void Compensation::emit_sums_or_argument(bool of_sums, size_t else_argument) {
   if (of_sums) return emit_window_sums_of_rows(reg::scratch);
   code_.mov(reg::scratch, argument(else_argument));
 }
 
-/// Less the products of window sums and the zero point, of which there is one for each pixel.
-void KLoopEmitter::emit_compensated_values() {
+void Compensation::emit_first_values() {
   constexpr size_t start = offsetof(DenseArguments, start);
   emit_sums_or_argument(by_pixels(), start);
   for (int i = 0; i < vectors_; ++i) {
@@ -37,7 +36,7 @@ void KLoopEmitter::emit_compensated_values() {
   }
 }
 
-void KLoopEmitter::emit_start_of_sums() {
+void Compensation::emit_start_of_sums() {
   const Section sums = code_.section(CodeSection::window_sums);
   emit_window_sums_of_rows(reg::window_sums);
   for (int i = 0; i < vectors_; ++i) {
@@ -49,7 +48,7 @@ void KLoopEmitter::emit_start_of_sums() {
 
 /// Times the zero point. In memory a sum takes some 17 cycles from one k step to the next, a little
 /// longer than the products of a tile that has no registers for it.
-void KLoopEmitter::emit_added_pixels() {
+void Compensation::emit_added_pixels() {
   const Section sums = code_.section(CodeSection::window_sums);
   const auto zero_point = code_.ptr_b[reg::arguments + offsetof(DenseArguments, zero_point_bytes)];
   for (int i = 0; i < vectors_; ++i) {
@@ -66,11 +65,11 @@ void KLoopEmitter::emit_added_pixels() {
 
 /// Subtracts window sums times zero points: those along the vectors are loaded once. Products of
 /// both are part of the first values.
-void KLoopEmitter::emit_compensation(const TileRows& rows) {
+void Compensation::emit(const TileRows& rows) {
   const bool is_done = tile_.window_sums == WindowSums::products;
   if (is_done || tile_.window_sums == WindowSums::none) return;
   const Section compensation = code_.section(CodeSection::compensation);
-  if (stores_window_sums()) return emit_own_compensation(rows);
+  if (stores_window_sums()) return emit_own(rows);
   constexpr size_t zero_points = offsetof(DenseArguments, weight_zero_points);
   if (!sums_pixels()) emit_sums_or_argument(by_pixels(), zero_points);
   for (int i = 0; !sums_pixels() && i < vectors_; ++i) {
@@ -81,14 +80,14 @@ void KLoopEmitter::emit_compensation(const TileRows& rows) {
     code_.vpbroadcastd(broadcast(), code_.ptr[reg::scratch + 4 * row]);
     for (int i = 0; i < vectors_; ++i) {
       const Xmm along = sums_pixels() ? sum(rows_, i) : vector(i);
-      emit_subtract_window_sums(sum(row, i), along, broadcast(), product());
+      emit_subtract(sum(row, i), along, broadcast(), product());
     }
   }
 }
 
 /// Subtracts the window sums that the tile has added up, which are complete with the first group's
 /// last k step.
-void KLoopEmitter::emit_own_compensation(const TileRows& rows) {
+void Compensation::emit_own(const TileRows& rows) {
   for (int i = 0; i < vectors_; ++i) {
     const Xbyak::Address in_memory = code_.ptr[reg::window_sums + i * vector_bytes()];
     const Xmm& sums = has_row_of_sums() ? sum(rows_, i) : vector(i);
@@ -103,8 +102,8 @@ void KLoopEmitter::emit_own_compensation(const TileRows& rows) {
   }
 }
 
-void KLoopEmitter::emit_subtract_window_sums(const Xmm& sum, const Xmm& window_sums,
-                                             const Xmm& zero_points, const Xmm& product) {
+void Compensation::emit_subtract(const Xmm& sum, const Xmm& window_sums, const Xmm& zero_points,
+                                 const Xmm& product) {
   if (tile_.window_sums == WindowSums::products) {
     code_.vpsubd(sum, sum, window_sums);
   } else if (tile_.window_sums != WindowSums::i16_pairs) {

@@ -11,12 +11,12 @@
 
 namespace castor::jit::dense {
 
-void KLoopEmitter::emit_start_of_input() {
+void InputPixels::emit_start() {
   code_.mov(reg::input, store(0, offsetof(TileOrigin, pixel)));
   code_.add(reg::input, argument(offsetof(DenseArguments, input)));
   code_.mov(reg::input_step, argument(offsetof(DenseArguments, input_step)));
   code_.lea(reg::input_steps_3, code_.ptr[reg::input_step + reg::input_step * 2]);
-  if (!unpacks_input()) {
+  if (!unpacks()) {
     code_.vmovups(product(), code_.constant(vector_constant<uint8_t>(
                                  512, [](int i) { return i % 4 * 16 + i / 4; })));
   }
@@ -25,13 +25,12 @@ void KLoopEmitter::emit_start_of_input() {
   for (int v = 0; v < vectors_; ++v) code_.vpxord(sum(rows_, v), sum(rows_, v), sum(rows_, v));
 }
 
-/// The pixels of four channels, to the registers and to the packed input.
-void KLoopEmitter::emit_vectors_of_input() {
+void InputPixels::emit_vectors() {
   const Section loads = code_.section(CodeSection::load_pixels);
   constexpr int line_bytes = 64;
   const std::array channels = {RegExp(reg::input), reg::input + reg::input_step,
                                reg::input + reg::input_step * 2, reg::input + reg::input_steps_3};
-  if (unpacks_input()) {
+  if (unpacks()) {
     for (int first = 0; first < vectors_; first += 4) {
       emit_unpacked_vectors(channels, first);
     }
@@ -53,13 +52,13 @@ void KLoopEmitter::emit_vectors_of_input() {
 }
 
 /// Adds 128 to bytes of the input, modulo 256.
-void KLoopEmitter::emit_sign_flip(const Xmm& bytes) {
+void InputPixels::emit_sign_flip(const Xmm& bytes) {
   assert(target_.has_avx512());
   code_.vpxord(bytes, bytes, code_.repeated_constant(sign_bits));
 }
 
 /// Sixteen pixels in order.
-void KLoopEmitter::emit_permuted_vector(const std::array<RegExp, 4>& channels, int index) {
+void InputPixels::emit_permuted_vector(const std::array<RegExp, 4>& channels, int index) {
   constexpr int lanes = ConvStore::max_lanes;
   const Xbyak::Zmm to(vector(index).getIdx());
   code_.vmovdqu32(Xmm(to.getIdx()), code_.ptr[channels[0] + index * lanes]);
@@ -70,8 +69,8 @@ void KLoopEmitter::emit_permuted_vector(const std::array<RegExp, 4>& channels, i
 }
 
 /// Four vectors by two shuffles each, which leave 128 bits i of vector j with the pixels 4 j to
-/// 4 j + 3 of sixteen i: emit_pixels_in_order puts the sums in order, once a tile.
-void KLoopEmitter::emit_unpacked_vectors(const std::array<RegExp, 4>& channels, int first) {
+/// 4 j + 3 of sixteen i: emit_sums_in_order puts the sums in order, once a tile.
+void InputPixels::emit_unpacked_vectors(const std::array<RegExp, 4>& channels, int first) {
   const std::array to = {vector(first), vector(first + 1), vector(first + 2), vector(first + 3)};
   const Xmm low_01 = product();
   const Xmm low_23 = broadcast();
@@ -90,7 +89,8 @@ void KLoopEmitter::emit_unpacked_vectors(const std::array<RegExp, 4>& channels, 
 }
 
 /// Transposes blocks of 128 bits of four vectors of each row at a time.
-void KLoopEmitter::emit_pixels_in_order() {
+void InputPixels::emit_sums_in_order() {
+  if (!unpacks()) return;
   const Section order = code_.section(CodeSection::pixels_in_order);
   constexpr uint8_t low_halves = 0x44;
   constexpr uint8_t high_halves = 0xee;

@@ -27,14 +27,14 @@ void emit_dot_product(Assembler& code, const Target& target, ProductEngine engin
 
 }  // namespace
 
-void KLoopEmitter::emit_output_of(int of_vector) {
+void RegisterTile::emit_output_of(int of_vector) {
   const Section address = code_.section(CodeSection::output_address);
   code_.mov(reg::output, store(of_vector, offsetof(TileOrigin, pixel)));
   code_.shl(reg::output, 2);
   code_.add(reg::output, argument(offsetof(DenseArguments, output)));
 }
 
-void KLoopEmitter::emit_add_output_step(const Reg64& to) {
+void RegisterTile::emit_add_output_step(const Reg64& to) {
   const Section address = code_.section(CodeSection::output_address);
   takes_input() ? code_.add(to, argument(offsetof(DenseArguments, output_step)))
                 : code_.add(to, reg::output_step);
@@ -47,10 +47,11 @@ void KLoopEmitter::emit_start() {
   code_.mov(reg::source, argument(offsetof(DenseArguments, source)));
   code_.add(reg::source, store(0, offsetof(TileOrigin, source)));
   if (tile_.prefetches_output) emit_prefetch_of_output();
-  tile_.window_sums == WindowSums::products ? emit_compensated_values() : emit_first_values();
+  tile_.window_sums == WindowSums::products ? compensation_.emit_first_values()
+                                            : emit_first_values();
   code_.mov(reg::weights, argument(offsetof(DenseArguments, weights)));
-  if (takes_input()) emit_start_of_input();
-  if (stores_window_sums()) emit_start_of_sums();
+  if (takes_input()) input_.emit_start();
+  if (stores_window_sums()) compensation_.emit_start_of_sums();
 }
 
 void KLoopEmitter::emit_first_values() {
@@ -105,15 +106,15 @@ void KLoopEmitter::emit_k_steps() {
   Xbyak::Label next;
   code_.mov(reg::k_step, argument(offsetof(DenseArguments, k_steps)));
   code_.sub(reg::k_step, reg::k_steps_end);
-  emit_start_of_sign_flips();
+  step_.emit_start_of_sign_flips();
   if (tile_.peeled_k_steps > 0) {
     code_.test(reg::k_step, reg::k_step);
     code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
   } else {
     code_.test(reg::k_step, 4);
     code_.jz(pairs, Xbyak::CodeGenerator::T_NEAR);
-    emit_k_step(at, 0, all);
-    code_.add(reg::weights, weight_bytes());
+    step_.emit(at, 0, all);
+    code_.add(reg::weights, step_.weight_bytes());
     code_.add(reg::k_step, 4);
     code_.jz(done, Xbyak::CodeGenerator::T_NEAR);
     code_.L(pairs);
@@ -121,10 +122,10 @@ void KLoopEmitter::emit_k_steps() {
   code_.align_to(32);
   code_.L(next);
   const uint32_t begin = code_.position();
-  emit_k_step(at, 0, all);
-  emit_prefetch_of_next_weights();
-  emit_k_step(at, 1, all);
-  code_.add(reg::weights, 2 * weight_bytes());
+  step_.emit(at, 0, all);
+  step_.emit_prefetch_of_next_weights();
+  step_.emit(at, 1, all);
+  code_.add(reg::weights, 2 * step_.weight_bytes());
   code_.add(reg::k_step, 8);
   code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
   note_loop(begin, 2);
@@ -144,8 +145,8 @@ void KLoopEmitter::emit_row_groups(const std::function<void(const TileRows&)>& e
   for (int first = 0; first < rows_; first += count) {
     const TileRows group = {first, std::min(first + count, rows_)};
     emit_peeled_k_steps(group);
-    emit_compensation(group);
-    if (unpacks_input()) emit_pixels_in_order();
+    compensation_.emit(group);
+    input_.emit_sums_in_order();
     emit_end(group);
   }
 }
@@ -156,24 +157,23 @@ void KLoopEmitter::emit_peeled_k_steps(const TileRows& group) {
   const Section loop = code_.section(CodeSection::peeled_k_loop);
   Xbyak::Label next;
   code_.mov(reg::k_step, -4 * count);
-  emit_start_of_sign_flips();
+  step_.emit_start_of_sign_flips();
   code_.L(next);
-  emit_k_step(reg::k_steps_end + reg::k_step + 4 * count, 0, group);
-  code_.add(reg::weights, weight_bytes());
+  step_.emit(reg::k_steps_end + reg::k_step + 4 * count, 0, group);
+  code_.add(reg::weights, step_.weight_bytes());
   code_.add(reg::k_step, 4);
   code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
-  code_.sub(reg::weights, weight_bytes() * count);
+  code_.sub(reg::weights, step_.weight_bytes() * count);
 }
 
-// ---- products
+// ---- a k step
 
-/// Emits the products of some rows, `position` k steps after the one whose offset is at `at`.
-void KLoopEmitter::emit_k_step(const RegExp& at, int position, const TileRows& rows) {
+void KStep::emit(const RegExp& at, int position, const TileRows& rows) {
   code_.movsxd(reg::pixel, code_.dword[at + 4 * position]);
   code_.add(reg::pixel, reg::source);
   const bool is_first = rows.begin == 0;
   if (takes_input() && is_first) {
-    emit_vectors_of_input();
+    input_.emit_vectors();
   } else {
     emit_vectors(position);
     if (by_pixels() && is_first) emit_prefetch_of_next_tile();
@@ -183,10 +183,10 @@ void KLoopEmitter::emit_k_step(const RegExp& at, int position, const TileRows& r
     const Section sums = code_.section(CodeSection::window_sums);
     emit_dot_product(code_, target_, tile_.engine, sum(rows_, v), vector(v), ones(), product());
   }
-  if (stores_window_sums() && is_first) emit_added_pixels();
+  if (stores_window_sums() && is_first) compensation_.emit_added_pixels();
 }
 
-void KLoopEmitter::emit_vectors(int position) {
+void KStep::emit_vectors(int position) {
   const Section loads =
       code_.section(by_pixels() ? CodeSection::load_pixels : CodeSection::load_weights);
   for (int i = 0; i < vectors_; ++i) {
@@ -195,18 +195,18 @@ void KLoopEmitter::emit_vectors(int position) {
 }
 
 /// The operands: packed weights are consecutive, input is at the k step's pixel.
-RegExp KLoopEmitter::vector_address(int vector, int position) const {
+RegExp KStep::vector_address(int vector, int position) const {
   if (by_pixels()) return reg::pixel + vector * vector_bytes();
   return reg::weights + (position * weight_bytes() + vector * vector_bytes());
 }
 
-RegExp KLoopEmitter::row_address(int row, int position) const {
+RegExp KStep::row_address(int row, int position) const {
   if (by_pixels()) return reg::weights + (position * weight_bytes() + 4 * row);
   return reg::pixel + tile_.source_offset(row);
 }
 
 /// Packed input comes from L2; no hardware prefetcher sees which cache lines the next tile needs.
-void KLoopEmitter::emit_prefetch_of_next_tile() {
+void KStep::emit_prefetch_of_next_tile() {
   const Section prefetch = code_.section(CodeSection::prefetch);
   if (!target_.has_avx512()) return;
   for (int i = 0; i < vectors_; ++i) {
@@ -216,21 +216,20 @@ void KLoopEmitter::emit_prefetch_of_next_tile() {
 
 /// Hardware prefetchers see the next tile's weights when they are needed: where L2 has none of
 /// them, its first pixels would wait for all.
-void KLoopEmitter::emit_prefetch_of_next_weights() {
+void KStep::emit_prefetch_of_next_weights() {
   if (!tile_.prefetches_weights) return;
   const Section prefetch = code_.section(CodeSection::prefetch);
   code_.prefetcht1(code_.ptr[reg::prefetched]);
   code_.add(reg::prefetched, argument(offsetof(DenseArguments, prefetch_step)));
 }
 
-/// Before a loop over k steps: what comes after one may have used the register.
-void KLoopEmitter::emit_start_of_sign_flips() {
+void KStep::emit_start_of_sign_flips() {
   if (!tile_.has_sign_flip) return;
   const Section loads = code_.section(CodeSection::load_pixels);
   code_.vpbroadcastd(sign_flip(), code_.constant_of(sign_bits));
 }
 
-void KLoopEmitter::emit_broadcast(const RegExp& row) {
+void KStep::emit_broadcast(const RegExp& row) {
   if (!tile_.has_sign_flip) {
     code_.vpbroadcastd(broadcast(), code_.ptr[row]);
   } else if (target_.has_avx512()) {
@@ -241,7 +240,7 @@ void KLoopEmitter::emit_broadcast(const RegExp& row) {
   }
 }
 
-void KLoopEmitter::emit_products(int row, int position) {
+void KStep::emit_products(int row, int position) {
   const Section products = code_.section(CodeSection::products);
   emit_broadcast(row_address(row, position));
   for (int i = 0; i < vectors_; ++i) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The general registers of the dense microkernel, inside jit/conv/dense only.
+// The registers of the dense microkernel, inside jit/conv/dense only.
 #pragma once
 
+#include <cstddef>
+
+#include "jit/conv/dense/tile_spec.hpp"
 #include "jit/emit/assembler.hpp"
 
 namespace castor::jit::dense {
@@ -51,5 +54,64 @@ inline const Reg64& loop_bound(const Assembler& code) {
   return code.has_frame_pointer() ? callers_stack : tiles;
 }
 }  // namespace reg
+
+/// Some rows of a register tile.
+struct TileRows {
+  int begin = 0;
+  int end = 0;
+};
+
+/// A register tile, as all parts of its emitter know it. Vector registers: accumulators, the
+/// vectors of a k step, a broadcast operand, a product.
+class RegisterTile {
+ public:
+  RegisterTile(const DenseTile& tile, const Target& target, Assembler& code)
+      : tile_(tile),
+        target_(target),
+        lanes_(target.vector_bits() / 32),
+        rows_(tile.rows()),
+        vectors_(tile.vectors_of(lanes_)),
+        code_(code) {}
+
+ protected:
+  Xmm sum(int row, int vector) const { return reg(row * vectors_ + vector); }
+  Xmm vector(int index) const { return reg(summed_rows() * vectors_ + index); }
+  Xmm broadcast() const { return reg((summed_rows() + 1) * vectors_); }
+  Xmm product() const { return reg((summed_rows() + 1) * vectors_ + 1); }
+  /// With window sums of its own: the last row of sums, and the weights of that row.
+  bool sums_pixels() const { return tile_.window_sums == WindowSums::own; }
+  /// With window sums of its own that it stores for other tiles of channels.
+  bool stores_window_sums() const { return tile_.window_sums == WindowSums::own_products; }
+  /// Whether these are in the last row meanwhile, as far as there are registers; else in memory.
+  bool has_row_of_sums() const {
+    const int needed = (rows_ + 2) * vectors_ + 2;
+    return sums_pixels() || (stores_window_sums() && needed <= target_.vector_registers());
+  }
+  int summed_rows() const { return rows_ + (has_row_of_sums() ? 1 : 0); }
+  Xmm ones() const { return reg((summed_rows() + 1) * vectors_ + 2); }
+  Xmm reg(int index) const { return vector_register(index, target_.vector_bits()); }
+
+  bool by_pixels() const { return tile_.vectorised == Vectorised::pixels; }
+  bool takes_input() const { return tile_.source != PixelSource::packed; }
+  int vector_bytes() const { return 4 * lanes_; }
+  int row_bytes() const { return vectors_ * vector_bytes(); }
+
+  Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
+  /// A field of a vector's ConvStore; of vector 0 it may be one of the tile's TileOrigin.
+  Xbyak::Address store(int of_vector, size_t offset) {
+    return code_.ptr[reg::stores + static_cast<size_t>(of_vector) * sizeof(ConvStore) + offset];
+  }
+  /// The address in an output of i32 at the first pixel that a vector stores.
+  void emit_output_of(int of_vector);
+  /// Moves the address of a row of the output to the next row's.
+  void emit_add_output_step(const Reg64& to);
+
+  const DenseTile& tile_;
+  const Target& target_;
+  const int lanes_;
+  const int rows_;
+  const int vectors_;
+  Assembler& code_;
+};
 
 }  // namespace castor::jit::dense

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dense microkernel: stores of its accumulators as they are, and masks of stores.
-#include <array>
+// The dense microkernel: stores of its accumulators as they are.
 #include <cstddef>
 
 #include "jit/conv/dense/tile_emitter.hpp"
@@ -15,32 +14,20 @@ constexpr int kept_lanes_vector = 14;
 
 }  // namespace
 
-/// The output at the tile's first row.
-void DenseEmitter::emit_row_output() {
-  const Section address = code_.section(CodeSection::output_address);
-  code_.mov(reg::row_output, pixel_of(0));
-  by_pixels() ? code_.shl(reg::row_output, 2) : code_.imul(reg::row_output, reg::output_step);
-  if (tile_.has_tiles()) {
-    code_.mov(reg::tile_scratch, tile_loop_->result_channel());
-    code_.lea(reg::row_output, code_.ptr[reg::row_output + reg::tile_scratch * 4]);
-  }
-  code_.add(reg::row_output, argument(offsetof(DenseArguments, output)));
-}
-
 /// By row groups where the lanes that are not stored are the last ones of a row, else vector by
 /// vector.
-void DenseEmitter::emit_stores() {
+void RowStores::emit(KLoopEmitter& products) {
   if (compresses()) {
-    return emit_row_groups([&](const TileRows&) {
-      for (int vector = 0; vector < vectors_; ++vector) emit_compressed_stores(vector);
+    return products.emit_row_groups([&](const TileRows&) {
+      for (int vector = 0; vector < vectors_; ++vector) emit_compressed(vector);
     });
   }
   emit_row_output();
-  emit_row_groups([&](const TileRows& group) { emit_row_stores(group); });
+  products.emit_row_groups([&](const TileRows& group) { emit_group(group); });
 }
 
 /// Vectors of channels are whole but for the last one. Which pixels are stored, a call decides.
-void DenseEmitter::emit_row_stores(const TileRows& group) {
+void RowStores::emit_group(const TileRows& group) {
   const Section stores = code_.section(CodeSection::stores);
   if (by_pixels()) {
     return emit_if_whole([&] { emit_rows(group, false); }, [&] { emit_rows(group, true); });
@@ -50,7 +37,7 @@ void DenseEmitter::emit_row_stores(const TileRows& group) {
   emit_rows(group, is_masked);
 }
 
-void DenseEmitter::emit_rows(const TileRows& group, bool is_masked) {
+void RowStores::emit_rows(const TileRows& group, bool is_masked) {
   for (int row = group.begin; row < group.end; ++row) {
     for (int vector = 0; vector < vectors_; ++vector) {
       const int offset = vector * vector_bytes();
@@ -66,7 +53,7 @@ void DenseEmitter::emit_rows(const TileRows& group, bool is_masked) {
 }
 
 /// One vector of pixels of all channels.
-void DenseEmitter::emit_compressed_stores(int vector) {
+void RowStores::emit_compressed(int vector) {
   const Section stores = code_.section(CodeSection::stores);
   emit_compression(vector);
   emit_output_of(vector);
@@ -77,8 +64,7 @@ void DenseEmitter::emit_compressed_stores(int vector) {
   }
 }
 
-/// Makes the lanes that are stored the first ones; in most vectors they are.
-void DenseEmitter::emit_compression(int vector) {
+void RowStores::emit_compression(int vector) {
   const Section compression = code_.section(CodeSection::compression);
   const Xbyak::Ymm order(kept_lanes_vector);
   Xbyak::Label done;
@@ -93,59 +79,6 @@ void DenseEmitter::emit_compression(int vector) {
         ? code_.vpcompressd(lanes | kept_lanes | Xbyak::util::T_z, lanes)
         : code_.vpermd(Xbyak::Ymm(lanes.getIdx()), order, Xbyak::Ymm(lanes.getIdx()));
   }
-  code_.L(done);
-}
-
-/// The mask for stores of a vector: of pixels as its ConvStore says, of channels as many as there
-/// are, of what is transposed the pixels of a vector.
-void DenseEmitter::emit_stored_lanes(int vector) {
-  const Section lanes_mask = code_.section(CodeSection::stored_lanes);
-  if (by_pixels()) {
-    target_.has_avx512()
-        ? code_.kmovw(stored_lanes, store(vector, offsetof(ConvStore, first_lanes)))
-        : code_.vmovups(reg(stored_lanes_vector), store(vector, offsetof(ConvStore, stored)));
-    return;
-  }
-  const int channels = vector + 1 < vectors_ ? lanes_ : last_lanes();
-  emit_stored_lane_count(stored_lanes, transposes() ? transposed_pixels() : channels);
-}
-
-void DenseEmitter::emit_stored_lane_count(const Xbyak::Opmask& mask, int count) {
-  const Section lanes_mask = code_.section(CodeSection::stored_lanes);
-  if (target_.has_avx512()) {
-    code_.mov(reg::scratch.cvt32(), (1u << count) - 1);
-    code_.kmovw(mask, reg::scratch.cvt32());
-  } else {
-    std::array<int32_t, 8> lanes = {};
-    std::fill_n(lanes.begin(), count, -1);
-    code_.vmovups(reg(stored_lanes_vector), code_.constant_of(lanes));
-  }
-}
-
-void DenseEmitter::emit_masked_store(const Reg64& to, const Xmm& from, int offset) {
-  if (target_.has_avx512()) {
-    code_.vmovdqu32(code_.ptr[to + offset] | stored_lanes, from);
-  } else {
-    code_.vpmaskmovd(code_.ptr[to + offset], Xbyak::Ymm(stored_lanes_vector),
-                     Xbyak::Ymm(from.getIdx()));
-  }
-}
-
-/// Stores without a mask are faster. All lanes of pixels are stored if all of the last vector are;
-/// those of channels are, or the tile has no code for it.
-void DenseEmitter::emit_if_whole(const std::function<void()>& emit_whole,
-                                 const std::function<void()>& emit_masked) {
-  if (takes_input() || !by_pixels()) return emit_whole();
-  Xbyak::Label whole;
-  Xbyak::Label done;
-  code_.cmp(code_.dword[reg::stores +
-                        ((vectors_ - 1) * sizeof(ConvStore) + offsetof(ConvStore, first_lanes))],
-            (1u << lanes_) - 1);
-  code_.je(whole, Xbyak::CodeGenerator::T_NEAR);
-  emit_masked();
-  code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
-  code_.L(whole);
-  emit_whole();
   code_.L(done);
 }
 

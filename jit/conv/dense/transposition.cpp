@@ -20,41 +20,40 @@ const Xbyak::Opmask last_stored_lanes(2);
 
 }  // namespace
 
-/// Four channels at a time are transposed, and stored or go through the epilogue.
-void DenseEmitter::emit_transposed() {
+void Transposition::emit() {
   const Section transposed = code_.section(CodeSection::transposition);
-  epilogue_ ? emit_transposed_epilogue() : emit_transposed_stores();
+  results_.epilogue ? emit_epilogue() : emit_stores();
 }
 
 /// One vector of pixels after the other.
-void DenseEmitter::emit_transposed_epilogue() {
-  epilogue_->emit_begin();
+void Transposition::emit_epilogue() {
+  results_.epilogue->emit_begin();
   for (int index = 0; index < pixel_vectors(); ++index) {
     const TileRows pixels = pixel_vector(index);
     emit_stored_lane_count(stored_lanes, pixels.end - pixels.begin);
-    emit_point(*epilogue_, 0, pixels.begin);
+    emit_point(*results_.epilogue, 0, pixels.begin);
     emit_channel_blocks([&](int channels) {
-      emit_transposition(pixels, channels, 0, block_channels);
+      emit_block(pixels, channels, 0, block_channels);
       for (int channel = 0; channel < channels; ++channel) {
-        epilogue_->emit_apply(reg(channel));
-        epilogue_->emit_next_row();
+        results_.epilogue->emit_apply(reg(channel));
+        results_.epilogue->emit_next_row();
       }
     });
   }
-  epilogue_->emit_store_folds();
+  results_.epilogue->emit_store_folds();
 }
 
 /// All pixels of a channel after each other: they are on one page, those of other channels are not.
-void DenseEmitter::emit_transposed_stores() {
+void Transposition::emit_stores() {
   if (!keeps_stored_lanes()) emit_stored_lanes(0);
   const TileRows last = pixel_vector(pixel_vectors() - 1);
   const bool has_shorter_vector = last.end - last.begin < transposed_pixels();
   if (has_shorter_vector) emit_stored_lane_count(last_stored_lanes, last.end - last.begin);
-  tile_loop_ ? emit_output_of_results() : emit_output_of(0);
+  results_.tile_loop ? emit_output_of_results() : emit_output_of(0);
   emit_channel_blocks([&](int channels) {
     for (int index = 0; index < pixel_vectors(); ++index) {
-      emit_transposition(pixel_vector(index), channels, index * block_channels,
-                         pixel_vectors() * block_channels);
+      emit_block(pixel_vector(index), channels, index * block_channels,
+                 pixel_vectors() * block_channels);
     }
     const Section stores = code_.section(CodeSection::stores);
     for (int channel = 0; channel < channels; ++channel) {
@@ -75,17 +74,28 @@ void DenseEmitter::emit_transposed_stores() {
   });
 }
 
+/// The address in an output of i32 whose rows are channels, at the tile's first pixel and channel.
+void Transposition::emit_output_of_results() {
+  const Section address = code_.section(CodeSection::output_address);
+  code_.mov(reg::output, results_.tile_loop->result_pixel());
+  code_.shl(reg::output, 2);
+  code_.mov(reg::scratch, results_.tile_loop->result_channel());
+  code_.imul(reg::scratch, reg::output_step);
+  code_.add(reg::output, reg::scratch);
+  code_.add(reg::output, argument(offsetof(DenseArguments, output)));
+}
+
 /// A loop over blocks of channels, and the remainder.
-void DenseEmitter::emit_channel_blocks(const std::function<void(int)>& emit_block) {
+void Transposition::emit_channel_blocks(const std::function<void(int)>& emit_channels) {
   const int remainder = tile_.channels % block_channels;
   emit_staging_loop(0, 4 * block_channels, 4 * (tile_.channels - remainder),
-                    [&] { emit_block(block_channels); });
-  if (remainder > 0) emit_block(remainder);
+                    [&] { emit_channels(block_channels); });
+  if (remainder > 0) emit_channels(remainder);
 }
 
 /// Up to four channels: 4 by 4 blocks, one in each 128 bits. Registers of the results, and of
 /// others.
-void DenseEmitter::emit_transposition(const TileRows& pixels, int count, int first, int others) {
+void Transposition::emit_block(const TileRows& pixels, int count, int first, int others) {
   const Section transposition = code_.section(CodeSection::transposition);
   for (int row = 0; row < block_channels; ++row) emit_block_loads(pixels, row, first);
   const Xmm low_ab = reg(others);
@@ -103,7 +113,7 @@ void DenseEmitter::emit_transposition(const TileRows& pixels, int count, int fir
 }
 
 /// Four channels of pixels row, row + 4, row + 8, row + 12, as far as there are any.
-void DenseEmitter::emit_block_loads(const TileRows& pixels, int row, int first) {
+void Transposition::emit_block_loads(const TileRows& pixels, int row, int first) {
   const int count = pixels.end - pixels.begin;
   const auto block = [&](int pixel) {
     const int position = tile_.position_of(pixels.begin + pixel);
@@ -180,8 +190,8 @@ class RegisterShuffler {
 
 /// Sixteen channels of up to sixteen pixels, first four by four values in each 128 bits, then four
 /// by four such blocks: hands on each channel's pixels.
-void DenseEmitter::emit_register_transposition(
-    int vector, const std::function<void(int, const Xmm&)>& emit_result) {
+void Transposition::emit_vector(int vector,
+                                const std::function<void(int, const Xmm&)>& emit_result) {
   const Section transposition = code_.section(CodeSection::transposition);
   const Shuffles values = {[&](auto& to, auto& a, auto& b) { code_.vpunpckldq(to, a, b); },
                            [&](auto& to, auto& a, auto& b) { code_.vpunpckhdq(to, a, b); }};
@@ -209,7 +219,7 @@ void DenseEmitter::emit_register_transposition(
 }
 
 /// Those that hold no sums of this vector or a later one.
-std::vector<int> DenseEmitter::free_registers(int vector) const {
+std::vector<int> Transposition::free_registers(int vector) const {
   std::vector<int> free;
   for (int index = 0; index < target_.vector_registers(); ++index) {
     const bool is_sum = index < rows_ * vectors_ && index % vectors_ >= vector;
@@ -220,7 +230,7 @@ std::vector<int> DenseEmitter::free_registers(int vector) const {
 
 /// Results of channels that are four apart follow each other: each has an address without
 /// arithmetic.
-void DenseEmitter::emit_register_stores() {
+void Transposition::emit_in_registers() {
   const Section stores = code_.section(CodeSection::stores);
   const Reg64& four_steps = reg::scratch;
   const Reg64& twelve_steps = reg::k_step;
@@ -231,7 +241,7 @@ void DenseEmitter::emit_register_stores() {
                                      reg::output + four_steps * 2, reg::output + twelve_steps};
   for (int vector = 0; vector < vectors_; ++vector) {
     if (vector > 0) code_.add(reg::output, twelve_steps);
-    emit_register_transposition(vector, [&](int channel, const Xmm& pixels) {
+    emit_vector(vector, [&](int channel, const Xmm& pixels) {
       const size_t block = static_cast<size_t>(channel) / block_channels;
       const Xbyak::Address to = code_.ptr[channel_blocks[block]];
       if (vector * lanes_ + channel < tile_.channels) {

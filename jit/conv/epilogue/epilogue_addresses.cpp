@@ -109,6 +109,17 @@ void EpilogueAddresses::emit_prefetch(const Address& distance, const Reg64& scra
   });
 }
 
+void EpilogueAddresses::emit_result(size_t operand) {
+  if (in_registers()) return code_.mov(gpr::scratch, pointer(operand));
+  code_.mov(gpr::scratch, data(operand));
+  code_.add(gpr::scratch, use_.element);
+}
+
+void EpilogueAddresses::emit_previous_row(size_t operand) {
+  const auto emit_back = [&](const auto& step) { code_.sub(gpr::scratch, step); };
+  in_registers() ? with_row_step(operand, emit_back) : emit_back(use_.position);
+}
+
 ChunkMode EpilogueAddresses::mode(size_t) const {
   return use_.order == EpilogueOrder::rows ? ChunkMode::whole : ChunkMode::masked;
 }

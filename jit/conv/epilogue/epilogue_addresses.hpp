@@ -64,6 +64,12 @@ class EpilogueAddresses : public OperandLocator {
   void emit_prefetch(const Xbyak::Address& distance,
                      const Xbyak::Reg64& scratch = Xbyak::util::rax);
 
+  /// RAX = the address of a result's elements for the current row; then that for the row before.
+  void emit_result(size_t operand);
+  void emit_previous_row(size_t operand);
+  int row_vectors() const { return use_.row_vectors; }
+  int current_vector() const { return vector_; }  ///< of the row
+
   ChunkMode mode(size_t) const override;
   Stores stores() const override { return Stores::cached; }
   ChunkAddress emit_chunk_address(size_t operand, int) override;

@@ -103,7 +103,7 @@ void EpilogueEmitter::add_sink(const LaneInst& store) {
     for (size_t before = folded_.size(); before > 0; --before) free &= free - 1;
     sinks_[sink] = &folded_.emplace_back(Zmm(std::countr_zero(free)), fold, *this);
   } else if (packs(epilogue_, use_) && is_packable(epilogue_.program, store)) {
-    sinks_[sink] = &packed_.emplace_back(operand, store, *this);
+    sinks_[sink] = &packed_.emplace_back(operand, store, code_, *this);
   } else {
     MemorySink& to = memory_sinks_.emplace_back(operand, epilogue_.element(operand), false, *this);
     to.set_store(store, epilogue_.program);
@@ -123,104 +123,9 @@ void EpilogueEmitter::Repeated::emit_load(LaneEmitter& emitter, const LaneInst&,
   code.vpbroadcastd(to, code.ptr[address]);
 }
 
-// ---- packed results
-
-void EpilogueEmitter::Packed::reserve_constants(LaneEmitter& emitter) {
-  packer = Packer(emitter, bits_of(store.type), 8, store.narrowing);
-  assert(packer.chunks() == chunks_of_pack);
-  packer.reserve_constants(emitter);
-}
-
-void EpilogueEmitter::Packed::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
-  ++waiting;
-  OwnedVector pack;
-  if (!packer.emit_push(emitter, emitter.take(inst.a), pack)) return;
-  epilogue.emit_put(operand, pack, std::exchange(waiting, 0), epilogue.vector_ + 1);
-}
-
-/// What fills the rest of the vector is not stored.
-void EpilogueEmitter::Packed::emit_flush(LaneEmitter& emitter, int stored_of_row) {
-  if (waiting == 0) return;
-  OwnedVector pack;
-  for (int i = waiting; i < chunks_of_pack; ++i) {
-    packer.emit_push(emitter, emitter.scratch(), pack);
-  }
-  epilogue.emit_put(operand, pack, std::exchange(waiting, 0), stored_of_row);
-}
-
 void EpilogueEmitter::emit_flush_packs(int stored_of_row) {
   const Section packs = code_.section(CodeSection::packed_results);
-  for (Packed& packed : packed_) packed.emit_flush(lanes_, stored_of_row);
-}
-
-/// Stores the first chunks of a pack, which end with the first `stored_of_row` vectors of the
-/// current row. Parts of a vector can be stored by themselves, but not under a mask.
-void EpilogueEmitter::emit_put(size_t operand, const OwnedVector& pack, int chunks,
-                               int stored_of_row) {
-  const Zmm vector(pack.as(512).getIdx());
-  if (mode(operand) == ChunkMode::whole) {
-    return emit_put_rows(operand, vector, chunks, stored_of_row, nullptr);
-  }
-  const OwnedVector copied = lanes_.scratch();
-  const Xmm part = copied.as(128);
-  Xbyak::Label whole;
-  Xbyak::Label done;
-  code_.kortestw(tail_mask, tail_mask);
-  code_.jc(whole, Xbyak::CodeGenerator::T_NEAR);
-  emit_put_rows(operand, vector, chunks, stored_of_row, &part);
-  code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
-  code_.L(whole);
-  emit_put_rows(operand, vector, chunks, stored_of_row, nullptr);
-  code_.L(done);
-}
-
-/// The same from the last row to the first, under the mask where there is a `part` to copy chunks
-/// to.
-void EpilogueEmitter::emit_put_rows(size_t operand, const Zmm& pack, int chunks, int stored_of_row,
-                                    const Xmm* part) {
-  if (in_registers()) {
-    code_.mov(gpr::scratch, pointer(operand));
-  } else {
-    code_.mov(gpr::scratch, data(operand));
-    code_.add(gpr::scratch, use_.element);
-  }
-  while (chunks > 0) {
-    if (stored_of_row == 0) {
-      const auto emit_back = [&](const auto& step) { code_.sub(gpr::scratch, step); };
-      in_registers() ? with_row_step(operand, emit_back) : emit_back(use_.position);
-      stored_of_row = use_.row_vectors;
-    }
-    const int count = std::min(stored_of_row, chunks);
-    chunks -= count;
-    stored_of_row -= count;
-    part == nullptr ? emit_put_parts(pack, chunks, chunks + count, stored_of_row)
-                    : emit_put_masked(pack, chunks, *part);
-  }
-}
-
-/// Stores consecutive chunks of a pack from a vector of the row on, in parts as large as can be
-/// taken out.
-void EpilogueEmitter::emit_put_parts(const Zmm& pack, int first, int end, int vector) {
-  for (int chunk = first; chunk < end;) {
-    const Address to = code_.ptr[gpr::scratch + (vector + chunk - first) * lanes];
-    const int left = end - chunk;
-    const int count = left == Packed::chunks_of_pack ? left : chunk % 2 == 0 && left > 1 ? 2 : 1;
-    if (count == Packed::chunks_of_pack) {
-      code_.vmovups(to, pack);
-    } else if (count == 2) {
-      chunk == 0 ? code_.vmovups(to, Ymm(pack.getIdx())) : code_.vextracti64x4(to, pack, 1);
-    } else {
-      chunk == 0 ? code_.vmovups(to, Xmm(pack.getIdx()))
-                 : code_.vextracti32x4(to, pack, static_cast<uint8_t>(chunk));
-    }
-    chunk += count;
-  }
-}
-
-/// The same of one chunk, of which `part` takes a copy, under the mask.
-void EpilogueEmitter::emit_put_masked(const Zmm& pack, int chunk, const Xmm& part) {
-  if (chunk > 0) code_.vextracti32x4(part, pack, static_cast<uint8_t>(chunk));
-  code_.vmovdqu8(code_.ptr[gpr::scratch] | tail_mask, chunk > 0 ? part : Xmm(pack.getIdx()));
+  for (PackedSink& packed : packed_) packed.emit_flush(lanes_, stored_of_row);
 }
 
 // ---- folds
@@ -310,7 +215,7 @@ void EpilogueEmitter::emit_apply(const Xmm& sums) {
 }
 
 int EpilogueEmitter::group_rows() const {
-  constexpr int chunks = Packed::chunks_of_pack;
+  constexpr int chunks = PackedSink::chunks_of_pack;
   return packed_.empty() ? 1 : chunks / std::gcd(chunks, use_.row_vectors);
 }
 

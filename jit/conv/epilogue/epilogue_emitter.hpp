@@ -8,10 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "jit/conv/epilogue/epilogue_addresses.hpp"
+#include "jit/conv/epilogue/packed_sink.hpp"
 #include "jit/emit/lane_emitter.hpp"
 #include "jit/emit/memory_operands.hpp"
-#include "jit/emit/packer.hpp"
 
 namespace castor::jit {
 
@@ -71,21 +70,6 @@ class EpilogueEmitter final : public EpilogueAddresses {
     const size_t operand;
     EpilogueEmitter& epilogue;
   };
-  /// A result of 8 bits: four vectors are packed into one.
-  struct Packed final : Sink {
-    static constexpr int chunks_of_pack = 4;
-    Packed(size_t of, const LaneInst& inst, EpilogueEmitter& by)
-        : operand(of), store(inst), epilogue(by) {}
-    void reserve_constants(LaneEmitter& emitter) override;
-    void emit_store(LaneEmitter& emitter, const LaneInst& inst) override;
-    void emit_flush(LaneEmitter& emitter, int stored_of_row);
-    const size_t operand;
-    const LaneInst store;
-    EpilogueEmitter& epilogue;
-    Packer packer;
-    int waiting = 0;
-  };
-
   /// What is folded, in a register of its own.
   struct Folded final : Sink {
     Folded(const Xbyak::Zmm& in, Fold by, EpilogueEmitter& of) : all(in), fold(by), epilogue(of) {}
@@ -104,18 +88,13 @@ class EpilogueEmitter final : public EpilogueAddresses {
   void add_source(size_t operand);
   void add_sink(const LaneInst& store);
   void emit_flush_packs(int stored_of_row);
-  void emit_put(size_t operand, const OwnedVector& pack, int chunks, int stored_of_row);
-  void emit_put_rows(size_t operand, const Xbyak::Zmm& pack, int chunks, int stored_of_row,
-                     const Xbyak::Xmm* part);
-  void emit_put_parts(const Xbyak::Zmm& pack, int first, int end, int vector);
-  void emit_put_masked(const Xbyak::Zmm& pack, int chunk, const Xbyak::Xmm& part);
 
   LaneEmitter lanes_;
   Sums sums_;
   std::deque<Repeated> repeated_;
   std::deque<MemorySource> memory_sources_;
   std::deque<MemorySink> memory_sinks_;
-  std::deque<Packed> packed_;
+  std::deque<PackedSink> packed_;
   std::deque<Folded> folded_;
   std::vector<Source*> sources_;
   std::vector<Sink*> sinks_;

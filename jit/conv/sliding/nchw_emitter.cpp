@@ -115,7 +115,7 @@ class NchwGather : public SlidingEmitter<DepthwiseSpec, NchwRegisters> {
   }
 
   void emit_row(int row) override {
-    const bool outside = is_outside(row);
+    const bool outside = spec_.is_outside(range_, row);
     const Section gather = code_.section(CodeSection::gather);
     if (outside) emit_split(vectors_.taps, vectors_.padding);
     for (int k_group = 0; k_group < spec_.k_groups; ++k_group) {

@@ -186,7 +186,7 @@ class NhwcGather : public NhwcPixels {
 
   void emit_row(int row) override {
     const Section gather = code_.section(CodeSection::gather);
-    const bool outside = is_outside(row);
+    const bool outside = spec_.is_outside(range_, row);
     const bool as_it_is = !spec_.flips_input && !spec_.has_pairs() && has_avx512();
     const Xmm& loaded = spec_.is_depthwise() ? vectors_.taps : vectors_.pixel;
     const bool takes_padding = outside && as_it_is && spec_.is_depthwise();

@@ -169,10 +169,6 @@ class SlidingEmitter {
     }
   }
 
-  /// Whether an input row is padding altogether.
-  bool is_outside(int row) const {
-    return row < range_.above || row >= spec_.input_rows(range_) - range_.below;
-  }
   void emit_xor(const Xmm& to, const Xmm& with) {
     has_avx512() ? code_.vpxord(to, to, with) : code_.vpxor(to, to, with);
   }

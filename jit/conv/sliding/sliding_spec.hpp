@@ -67,6 +67,10 @@ struct SlidingSpec {
   std::vector<RowRange> ranges{};
 
   int input_rows(const RowRange& range) const { return (range.outputs - 1) * row_stride + rows; }
+  /// Whether an input row of a range is padding altogether.
+  bool is_outside(const RowRange& range, int row) const {
+    return row < range.above || row >= input_rows(range) - range.below;
+  }
   /// The first output row of a range that takes an input row, and the last one, which may be before
   /// it. Rows are counted from the first that any output takes; output o takes those from
   /// o * row_stride on.
