@@ -162,7 +162,8 @@ class RowSummer {
     return is_signed_ ? sum - 128 * static_cast<int32_t>(elements) : sum;
   }
 
-  void sum_row(int64_t row, int32_t* to) const {
+  /// Every tier has AVX2.
+  [[gnu::target("avx2")]] void sum_row(int64_t row, int32_t* to) const {
     std::fill_n(window_rows_, columns_, 0);
     for (int64_t r = 0; r < plan_.rows.kernel; ++r) {
       const int32_t* from = at_ + (row * plan_.rows.stride + r * plan_.rows.dilation) * columns_;

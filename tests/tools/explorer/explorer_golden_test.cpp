@@ -44,7 +44,9 @@ constexpr NeedsNoCode need_no_code[] = {
     {"  %t = convert %s : f32", jit::Feature::avx512_vbmi},
 };
 
+/// Constants are operands of what reads them.
 bool needs_no_code(const OperationLine& line, const jit::Target& target) {
+  if (line.text.find(" = constant ") != std::string::npos) return true;
   return std::ranges::any_of(need_no_code, [&](const NeedsNoCode& each) {
     return each.line == line.text && target.supports(each.feature);
   });
