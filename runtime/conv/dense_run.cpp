@@ -404,7 +404,7 @@ class DenseRun {
     return static_cast<int64_t>(part * static_cast<double>(plan_.source_bytes()));
   }
 
-  /// Of a pixel-vectorised plan.
+  /// The pixels of a pixel-vectorised tile.
   int64_t pixels_of_tile() const { return plan_.tile.vectors * plan_.lanes; }
 
   /// How many of these tiles of pixels, the first ones, a task's first tile of channels takes from

@@ -61,7 +61,7 @@ struct TileRows {
   int end = 0;
 };
 
-/// A register tile, as all parts of its emitter know it. Vector registers: accumulators, the
+/// A register tile, as all of its emitters know it. Vector registers: accumulators, the
 /// vectors of a k step, a broadcast operand, a product.
 class RegisterTile {
  public:

@@ -28,28 +28,28 @@ const std::array more_saved_registers = {Reg64(Operand::R14), Reg64(Operand::R15
 DenseEmitter::DenseEmitter(const DenseTile& tile, const Target& target,
                            const TileEpilogue* epilogue, const CodeBuffer& buffer)
     : DenseCode(buffer, target.frame_pointers),
-      ResultEmitter(RegisterTile(tile, target, assembler), parts),
+      ResultEmitter(RegisterTile(tile, target, assembler), shared),
       products_(*this),
-      stores_(*this, parts),
-      row_epilogue_(*this, parts),
-      transposition_(*this, parts) {
+      stores_(*this, shared),
+      row_epilogue_(*this, shared),
+      transposition_(*this, shared) {
   if (epilogue != nullptr) make_epilogues(*epilogue);
   if (!tile.has_tiles()) return;
-  if (is_staged()) parts.slices.emplace(code_, results_context());
-  parts.tile_loop.emplace(tile_, code_, results_context() + Coroutine::frame_bytes,
-                          parts.slices ? &*parts.slices : nullptr);
+  if (is_staged()) shared.slices.emplace(code_, results_context());
+  shared.tile_loop.emplace(tile_, code_, results_context() + Coroutine::frame_bytes,
+                           shared.slices ? &*shared.slices : nullptr);
 }
 
 void DenseEmitter::make_epilogues(const TileEpilogue& epilogue) {
   assert(!tile_.has_idle_products && !tile_.transposes_registers);
   EpilogueUse use = {.frame = staging_bytes(),
                      .taken = {.vectors = transposes() ? transposed_vectors : 0}};
-  parts.epilogue = std::make_unique<EpilogueEmitter>(code_, target_, epilogue, use);
+  shared.epilogue = std::make_unique<EpilogueEmitter>(code_, target_, epilogue, use);
   if (tile_.store != StorePolicy::rows || tile_.has_dead_positions()) return;
   if (!by_pixels() && last_lanes() < lanes_) return;
   use.order = EpilogueOrder::rows;
   use.row_vectors = vectors_;
-  parts.whole_rows = std::make_unique<EpilogueEmitter>(code_, target_, epilogue, use);
+  shared.whole_rows = std::make_unique<EpilogueEmitter>(code_, target_, epilogue, use);
 }
 
 MachineCode DenseEmitter::emit() {

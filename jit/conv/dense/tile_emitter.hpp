@@ -25,16 +25,16 @@ inline constexpr int stored_lanes_vector = 15;
 /// Vectors that a transposition works with; the first four hold its results.
 inline constexpr uint32_t transposed_vectors = 0xff;
 
-/// The emitters that the parts below share; null where there is nothing for them.
+/// The emitters that those below share; null where there is nothing for them.
 struct TileResults {
   std::unique_ptr<EpilogueEmitter> epilogue;    ///< vector by vector
-  std::unique_ptr<EpilogueEmitter> whole_rows;  ///< of tiles all of whose lanes are stored
+  std::unique_ptr<EpilogueEmitter> whole_rows;  ///< for tiles all of whose lanes are stored
   // With tile registers:
   std::optional<Coroutine> slices;  ///< staged: all that follows the stores of accumulators
   std::optional<TileLoopEmitter> tile_loop;
 };
 
-/// What all parts know that look after accumulators: which lanes and pixels are stored, and where.
+/// What all know that look after accumulators: which lanes and pixels are stored, and where.
 ///
 /// Accumulators are stored as they are, or transposed in registers, or go through a staging buffer
 /// on the stack, so that a transposition or an epilogue has all registers.
@@ -105,13 +105,13 @@ class Transposition final : ResultEmitter {
  public:
   Transposition(const RegisterTile& tile, TileResults& results) : ResultEmitter(tile, results) {}
 
-  /// Of staged rows, four channels at a time, which are stored or go through the epilogue.
+  /// Transposes staged rows, four channels at a time, which are stored or go through the epilogue.
   void emit();
-  /// Of accumulators, which are stored.
+  /// Transposes accumulators, and stores them.
   void emit_in_registers();
 
  private:
-  void emit_epilogue();
+  void emit_apply();
   void emit_stores();
   void emit_output_of_results();
   void emit_channel_blocks(const std::function<void(int)>& emit_block);
@@ -124,11 +124,11 @@ class Transposition final : ResultEmitter {
   }
 };
 
-/// What the parts of the emitter refer to.
+/// What the emitter's own emitters refer to.
 struct DenseCode {
   DenseCode(const CodeBuffer& buffer, bool frame_pointers) : assembler(buffer, frame_pointers) {}
   Assembler assembler;
-  TileResults parts;
+  TileResults shared;
 };
 
 /// Emits one microkernel: a loop over tiles.

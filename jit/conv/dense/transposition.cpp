@@ -22,11 +22,11 @@ const Xbyak::Opmask last_stored_lanes(2);
 
 void Transposition::emit() {
   const Section transposed = code_.section(CodeSection::transposition);
-  results_.epilogue ? emit_epilogue() : emit_stores();
+  results_.epilogue ? emit_apply() : emit_stores();
 }
 
 /// One vector of pixels after the other.
-void Transposition::emit_epilogue() {
+void Transposition::emit_apply() {
   results_.epilogue->emit_begin();
   for (int index = 0; index < pixel_vectors(); ++index) {
     const TileRows pixels = pixel_vector(index);

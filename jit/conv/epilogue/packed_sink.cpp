@@ -16,7 +16,7 @@ using Xbyak::Xmm;
 using Xbyak::Ymm;
 using Xbyak::Zmm;
 
-constexpr int chunk_bytes = 16;  ///< of a vector of results
+constexpr int chunk_bytes = 16;  ///< bytes that a vector of results takes
 
 }  // namespace
 

@@ -39,16 +39,17 @@ struct NeedsNoCode {
 };
 constexpr NeedsNoCode need_no_code[] = {
     // What stores the rounded quotients has closer bounds.
-    {"  %2 = clamp %1 {lo = -131072.0, hi = 131072.0}", jit::Feature::avx512f},
+    {" = clamp %1 {lo = -131072.0, hi = 131072.0}", jit::Feature::avx512f},
+    {" = clamp %13 {lo = -131072.0, hi = 131072.0}", jit::Feature::avx512f},
     // Codes are encoded by the exponents of f8e8m0 as they are.
-    {"  %t = convert %s : f32", jit::Feature::avx512_vbmi},
+    {"%t = convert %s : f32", jit::Feature::avx512_vbmi},
 };
 
 /// Constants are operands of what reads them.
 bool needs_no_code(const OperationLine& line, const jit::Target& target) {
   if (line.text.find(" = constant ") != std::string::npos) return true;
   return std::ranges::any_of(need_no_code, [&](const NeedsNoCode& each) {
-    return each.line == line.text && target.supports(each.feature);
+    return line.text.ends_with(each.line) && target.supports(each.feature);
   });
 }
 
