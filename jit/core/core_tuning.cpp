@@ -63,7 +63,7 @@ constexpr ConvolutionCosts fitted_costs = {
         {listed_weight, 3.63},
         {summed_pixel, 0},
         {summed_byte, 0.648},
-        {summed_lane, 0.12},  // ConvInteger/grouped_3x3/u8u8
+        {summed_lane, 0.12},  // not measured: Zen 4's (ConvInteger/grouped_3x3/u8u8)
         {sliding_call, 0},
         {slide_load, 0.345},
         {slide_shuffle, 0.971},

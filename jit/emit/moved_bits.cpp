@@ -68,8 +68,8 @@ struct MovedBits::Block {
   OwnedVector source;
   OwnedVector result;
   OwnedVector product;
-  OwnedMask loaded;  ///< a block's bytes, where these are no register's size
-  OwnedMask stored;
+  OwnedMask load_mask;  ///< a block's bytes, where these are no register's size
+  OwnedMask store_mask;
 };
 
 std::optional<MovedBits> MovedBits::of(const Nest& nest, const NestForm& form,
@@ -78,6 +78,9 @@ std::optional<MovedBits> MovedBits::of(const Nest& nest, const NestForm& form,
       target.supports(Feature::gfni) && target.supports(Feature::avx512_vbmi);
   if (!has_instructions || nest.operands() != 2) return {};
   if (form.access[0] != Access::contiguous || form.access[1] != Access::contiguous) return {};
+  // Constants and tables of long programs, which stay in registers, would leave none for orders.
+  constexpr size_t max_operations = 12;
+  if (nest.program.code.size() > max_operations) return {};
   const std::optional<std::vector<uint8_t>> map = code_map(nest.program);
   if (!map || !moves_bits(*map)) return {};
   return MovedBits(nest.element(0), nest.element(1), *map);
@@ -92,12 +95,12 @@ MovedBits::MovedBits(ElementType from, ElementType to, const std::vector<uint8_t
   const std::vector<Matrices> bytes = matrices_of(from, to, map);
   size_t terms = 1;
   for (const Matrices& matrices : bytes) terms = std::max(terms, matrices.size());
-  in_place_ = bits_of(from) == bits_of(to) && terms == 1;
+  keeps_order_ = bits_of(from) == bits_of(to) && terms == 1;
   for (size_t j = 0; j < bytes.size(); ++j) {
-    in_place_ &= bytes[j].contains(static_cast<int>(j)) &&
-                 bytes[j].begin()->second == bytes[0].begin()->second;
+    keeps_order_ = keeps_order_ && bytes[j].contains(static_cast<int>(j)) &&
+                   bytes[j].begin()->second == bytes[0].begin()->second;
   }
-  has_order_ = bits_of(to) > 1 && !in_place_;
+  has_order_ = bits_of(to) > 1 && !keeps_order_;
   const auto count = static_cast<int>(terms);
   while (2 * parts_ * part_bytes() <= vector_bytes && parts_ < count) parts_ *= 2;
   products_.resize((terms + static_cast<size_t>(parts_) - 1) / static_cast<size_t>(parts_));
@@ -108,7 +111,7 @@ MovedBits::MovedBits(ElementType from, ElementType to, const std::vector<uint8_t
       Products& products = products_[term / static_cast<size_t>(parts_)];
       const int part = static_cast<int>(term++) % parts_ * part_bytes();
       for (int g = 0; g < groups_; ++g) {
-        const int at = part + (in_place_ ? g * in_group + j : j * groups_ + g);
+        const int at = part + (keeps_order_ ? g * in_group + j : j * groups_ + g);
         products.order[static_cast<size_t>(at)] = static_cast<uint8_t>(g * bits_of(from) + source);
         products.matrices[static_cast<size_t>(at)] =
             static_cast<uint8_t>(matrix >> (8 * (at % products_at_once)));
@@ -142,7 +145,7 @@ void MovedBits::emit(Stores stores, LaneEmitter& emitter, const Frame& frame,
       code.vmovups(block.orders.back().as(512), code.constant(order));
     };
     for (const Products& products : products_) {
-      if (!in_place_) keep(products.order);
+      if (!keeps_order_) keep(products.order);
     }
     if (has_order_) keep(order_);
     const auto emit_mask = [&](const OwnedMask& mask, int bytes) {
@@ -150,8 +153,8 @@ void MovedBits::emit(Stores stores, LaneEmitter& emitter, const Frame& frame,
       code.mov(gpr::scratch, (uint64_t{1} << bytes) - 1);
       code.kmovq(mask.get(), gpr::scratch);
     };
-    emit_mask(block.loaded, source_bytes());
-    emit_mask(block.stored, sink_bytes());
+    emit_mask(block.load_mask, source_bytes());
+    emit_mask(block.store_mask, sink_bytes());
   }
   loops.emit_main_loop(elements(), [&] {
     const Section moved = code.section(CodeSection::moved_bits);
@@ -165,9 +168,8 @@ void MovedBits::emit(Stores stores, LaneEmitter& emitter, const Frame& frame,
   });
 }
 
-/// Results that are no register's size are stored with what is after them, which the next blocks
-/// overwrite, where all of that is the iteration's and no source of these: elements of the same
-/// bits may be made in place.
+/// A whole vector is stored where the next blocks overwrite what is after the results. Where bits
+/// are equal the output may be the input's memory: then, and in the last blocks, a mask is used.
 void MovedBits::emit_block(const Block& block, int index, Stores stores) const {
   Assembler& code = block.emitter.code();
   const auto as = [](const OwnedVector& vector, int bytes) {
@@ -177,7 +179,7 @@ void MovedBits::emit_block(const Block& block, int index, Stores stores) const {
   const Xbyak::Address from = code.ptr[source + index * source_bytes()];
   const Xmm loaded = block.source.as(512);
   if (!is_register_size(source_bytes())) {
-    code.vmovdqu8(loaded | block.loaded.get() | Xbyak::util::T_z, from);
+    code.vmovdqu8(loaded | block.load_mask.get() | Xbyak::util::T_z, from);
   } else if (source_bytes() == 8) {
     code.vmovq(block.source.as(128), from);
   } else {
@@ -188,9 +190,11 @@ void MovedBits::emit_block(const Block& block, int index, Stores stores) const {
   const Xbyak::Address to = code.ptr[sink + index * sink_bytes()];
   if (!is_register_size(sink_bytes())) {
     const bool ends_inside = index * sink_bytes() + vector_bytes <= blocks_ * sink_bytes();
-    const bool is_apart = bits_of(from_) != bits_of(to_);
-    is_apart&& ends_inside ? code.vmovups(to, block.result.as(512))
-                           : code.vmovdqu8(to | block.stored.get(), block.result.as(512));
+    if (ends_inside && bits_of(from_) != bits_of(to_)) {
+      code.vmovups(to, block.result.as(512));
+    } else {
+      code.vmovdqu8(to | block.store_mask.get(), block.result.as(512));
+    }
   } else if (sink_bytes() == 8) {
     code.vmovq(to, block.result.as(128));
   } else {
@@ -207,8 +211,8 @@ void MovedBits::emit_products(const Block& block) const {
   const Zmm product(block.product.as(512).getIdx());
   for (size_t i = 0; i < products_.size(); ++i) {
     const Zmm& to = i == 0 ? result : product;
-    if (!in_place_) code.vpermb(to, Zmm(block.orders[i].as(512).getIdx()), source);
-    code.vgf2p8affineqb(to, in_place_ ? source : to, code.constant(products_[i].matrices), 0);
+    if (!keeps_order_) code.vpermb(to, Zmm(block.orders[i].as(512).getIdx()), source);
+    code.vgf2p8affineqb(to, keeps_order_ ? source : to, code.constant(products_[i].matrices), 0);
     if (i > 0) code.vpxord(result, result, product);
   }
   for (int bytes = parts_ * part_bytes() / 2; bytes >= part_bytes(); bytes /= 2) {

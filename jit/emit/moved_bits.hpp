@@ -18,8 +18,9 @@
 
 namespace castor::jit {
 
-/// How blocks of elements are made. In a work vector are parts: the bytes of a block that have the
-/// same number in their groups of eight elements follow each other, since they share a matrix.
+/// How blocks of elements are made. A work vector has one or more parts, each of which holds one
+/// term of the sum of each of the block's result bytes. Within it, bytes of the same number in
+/// their groups of eight elements follow each other, since they share a matrix.
 class MovedBits {
  public:
   /// Nothing for nests that do anything else, and on targets without these products.
@@ -54,8 +55,8 @@ class MovedBits {
   int blocks_;     ///< blocks that an iteration does
   int parts_ = 1;  ///< parts that a work vector has, to be added to one: a power of two
   std::vector<Products> products_;
-  bool in_place_ = false;  ///< bytes are multiplied where they are: all by one matrix
-  Bytes order_ = {};       ///< results are put in this order at the end
+  bool keeps_order_ = false;  ///< no byte is moved: all are multiplied by one matrix
+  Bytes order_ = {};          ///< results are put in this order at the end
   bool has_order_ = false;
 };
 

@@ -9,9 +9,9 @@
 
 #include "jit/emit/control_flow.hpp"
 #include "jit/emit/frame.hpp"
+#include "jit/emit/moved_bits.hpp"
 #include "jit/emit/nest_loops.hpp"
 #include "jit/emit/nest_operands.hpp"
-#include "jit/emit/moved_bits.hpp"
 #include "jit/emit/packed_copy.hpp"
 #include "jit/emit/power_codes.hpp"
 #include "jit/emit/quotient_codes.hpp"

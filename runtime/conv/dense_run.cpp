@@ -60,6 +60,7 @@ class BlockArguments {
         block_(block),
         slices_(call.bound, block.place.outer) {}
 
+  /// A tile of channels: its first one in the group, and how many it has.
   int64_t first_channel(int64_t tile) const {
     return std::min<int64_t>(tile * plan_.tile.channels, plan_.geometry.group_out_channels());
   }
@@ -85,7 +86,7 @@ class BlockArguments {
   }
 
   /// The arguments of all pixel tiles of some tiles of channels; they may point to `starts`.
-  jit::DenseArguments arguments_of(const ChannelTiles& tiles, const TileStarts& starts) const {
+  jit::DenseArguments of_tiles(const ChannelTiles& tiles, const TileStarts& starts) const {
     const BlockPlace& place = block_.place;
     jit::DenseArguments arguments = k_steps_of(plan_, block_);
     call_.weights.set_arguments(place.group, tiles.first, block_.scratch, arguments);
@@ -124,6 +125,7 @@ class BlockArguments {
     arguments.prefetched += bytes + before * steps * arguments.prefetch_step;
   }
 
+  /// Sets which tiles of pixels a call computes.
   static void set_tiles(jit::DenseArguments& arguments, const jit::TileRun& run,
                         const PixelTiles& tiles) {
     arguments.tiles = tiles.count();
@@ -159,13 +161,13 @@ class BlockRun {
         bound_(call.bound),
         plan_(call.bound.plan),
         block_(block),
-        arguments_(call, block) {}
+        tile_arguments_(call, block) {}
 
   /// Some pixel tiles of one tile of channels, which takes those of `taken_from_input` from the
   /// input.
   void run_tile(int64_t tile, PixelTiles tiles, int64_t taken_from_input) const {
     prepare_weights(tile);
-    const TileStarts starts = arguments_.inner_starts(tile);
+    const TileStarts starts = tile_arguments_.inner_starts(tile);
     if (taken_from_input > 0) {
       const PixelTiles of_input = {tiles.begin, tiles.begin + taken_from_input};
       tiles.begin = of_input.end;
@@ -199,7 +201,7 @@ class BlockRun {
 
   /// Outputs of channel tiles that lie channel by channel go where they lie pixel by pixel.
   void transpose(int64_t first, int64_t last, const PixelRange& range) const {
-    OutputPiece piece = arguments_.piece_of({first, last + 1 - first});
+    OutputPiece piece = tile_arguments_.piece_of({first, last + 1 - first});
     const int32_t* from = untransposed(first);
     const int64_t first_pixel = piece.pixel;
     const int64_t at_once = at_once_of(piece.channels, range.end - range.begin);
@@ -226,14 +228,14 @@ class BlockRun {
     call_.weights.prepare_tile(block_.place.group, tile, block_.scratch);
     timer.done_within_block([&] {
       return WorkAmount{
-          .bytes_read = arguments_.channels_of(tile) * jit::products_of_output(plan_.geometry),
+          .bytes_read = tile_arguments_.channels_of(tile) * jit::products_of_output(plan_.geometry),
           .bytes_written = 4 * tile_k_groups(plan_)};
     });
   }
 
   int32_t* untransposed(int64_t tile) const {
     auto* all = reinterpret_cast<int32_t*>(block_.scratch + bound_.parts.untransposed);
-    return all + arguments_.first_channel(tile) * block_.pixels();
+    return all + tile_arguments_.first_channel(tile) * block_.pixels();
   }
 
   /// How many of `count` parts of that many elements are one piece of the output.
@@ -244,10 +246,10 @@ class BlockRun {
   /// Some pixel tiles of a run, of some tiles of channels.
   void run_pixel_tiles(const ChannelTiles& channels, const TileStarts& starts, const BoundTiles& of,
                        const PixelTiles& tiles, const KernelCode<jit::DenseTile>& kernel) const {
-    OutputPiece piece = arguments_.piece_of(channels);
-    jit::DenseArguments arguments = arguments_.arguments_of(channels, starts);
-    arguments_.set_tiles(arguments, of.run, tiles);
-    arguments_.set_prefetch(channels, of, tiles, arguments);
+    OutputPiece piece = tile_arguments_.piece_of(channels);
+    jit::DenseArguments arguments = tile_arguments_.of_tiles(channels, starts);
+    tile_arguments_.set_tiles(arguments, of.run, tiles);
+    tile_arguments_.set_prefetch(channels, of, tiles, arguments);
     const auto code = kernel.entry();
     if (plan_.transposes()) {
       arguments.output = untransposed(channels.first);
@@ -280,8 +282,8 @@ class BlockRun {
       piece.pixel = first_pixel + pixels.begin;
       piece.pixels = pixels.end - pixels.begin;
       const PieceMemory memory = call_.output.begin(piece, block_.scratch);
-      arguments_.set_tiles(arguments, of.run, some);
-      arguments_.set_prefetch(channels, of, some, arguments);
+      tile_arguments_.set_tiles(arguments, of.run, some);
+      tile_arguments_.set_prefetch(channels, of, some, arguments);
       arguments.output = counted_back(memory.data, pixels.begin * memory.pixel_step);
       arguments.output_step = 4 * (by_channel ? memory.channel_step : memory.pixel_step);
       code(&arguments);
@@ -293,7 +295,7 @@ class BlockRun {
   const BoundDense& bound_;
   const jit::DensePlan& plan_;
   const PackedBlock& block_;
-  const BlockArguments arguments_;
+  const BlockArguments tile_arguments_;
 };
 
 /// Runs the tasks of one call.

@@ -39,6 +39,15 @@ namespace {
     _mm256_storeu_si256(sums + 2, c);
     _mm256_storeu_si256(sums + 3, d);
   }
+  constexpr int64_t vector_lanes = at_once / 4;
+  for (; lane + vector_lanes <= lanes; lane += vector_lanes) {
+    __m256i sum = _mm256_setzero_si256();
+    for (const int64_t offset : offsets) {
+      const auto* tap = reinterpret_cast<const Unaligned*>(from + lane + offset);
+      sum = _mm256_add_epi32(sum, _mm256_loadu_si256(tap));
+    }
+    _mm256_storeu_si256(reinterpret_cast<Unaligned*>(to + lane), sum);
+  }
   for (; lane < lanes; ++lane) {
     uint32_t sum = 0;
     for (const int64_t offset : offsets) sum += static_cast<uint32_t>(from[lane + offset]);

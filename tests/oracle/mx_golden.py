@@ -205,7 +205,8 @@ def nvfp4_rows(source_name, source):
     for codes in 6 * source.blocks(NVFP4_BLOCK, elements):
         decoded = source.decoded(codes)
         # Such that most of the scale's codes occur, 0 among them, and some numbers saturate.
-        quotient = 6 * Fraction(2) ** source.random.randrange(-12, 9) * source.random.randrange(1, 64)
+        power = Fraction(2) ** source.random.randrange(-12, 9)
+        quotient = 6 * power * source.random.randrange(1, 64)
         amax = max(abs(value or 0) for value in decoded[0]) if decoded else 0
         tensor_scale = as_f32((amax or 1) / quotient)
         if not tensor_scale:

@@ -99,6 +99,9 @@ def test_rules_without_scale() -> None:
     y, scale, zero_point = castor.quantize(x, "u8", rule="linear")
     assert scale == np.float32(12) / np.float32(255) and zero_point == 170
     assert abs(castor.dequantize(y, scale, zero_point) - x).max() <= scale
+    y, scale, zero_point = castor.quantize(x, "i8", rule="linear", scaling="reciprocal")
+    assert scale == np.float32(12) / np.float32(255) and zero_point == 42
+    assert y.tolist() == (np.round(x * (np.float32(1) / scale)) + 42).clip(-128, 127).tolist()
 
 
 @given(values, st.sampled_from([None, "ocp_floor", "ceil_power", "even_round"]))

@@ -27,19 +27,6 @@ void emit_dot_product(Assembler& code, const Target& target, ProductEngine engin
 
 }  // namespace
 
-void RegisterTile::emit_output_of(int of_vector) {
-  const Section address = code_.section(CodeSection::output_address);
-  code_.mov(reg::output, store(of_vector, offsetof(TileOrigin, pixel)));
-  code_.shl(reg::output, 2);
-  code_.add(reg::output, argument(offsetof(DenseArguments, output)));
-}
-
-void RegisterTile::emit_add_output_step(const Reg64& to) {
-  const Section address = code_.section(CodeSection::output_address);
-  takes_input() ? code_.add(to, argument(offsetof(DenseArguments, output_step)))
-                : code_.add(to, reg::output_step);
-}
-
 // ---- first values
 
 void KLoopEmitter::emit_start() {

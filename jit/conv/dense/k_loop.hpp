@@ -15,14 +15,15 @@ namespace castor::jit::dense {
 /// The four sign bits of a k group.
 inline constexpr uint32_t sign_bits = 0x80808080;
 
-/// Pixels that a tile reads from the input, in channels of their own, and packs for other tiles.
+/// Pixels that a tile reads from the input, in channels of their own, and packs for other tiles
+/// unless they are read once.
 class InputPixels final : RegisterTile {
  public:
   explicit InputPixels(const RegisterTile& tile) : RegisterTile(tile) {}
 
-  /// Before a tile's first k step.
+  /// Before a tile's first k step; also clears the window sums that the tile adds up for itself.
   void emit_start();
-  /// The pixels of a k step, to the registers and to the packed input.
+  /// The pixels of a k step, to the registers and, for others, to the packed input.
   void emit_vectors();
   /// Puts the sums in order, where pixels are in another one until all products are done.
   void emit_sums_in_order();

@@ -32,7 +32,8 @@ DenseEmitter::DenseEmitter(const DenseTile& tile, const Target& target,
       products_(*this),
       stores_(*this, shared),
       row_epilogue_(*this, shared),
-      transposition_(*this, shared) {
+      transposition_(*this, shared),
+      staged_tiles_(*this, shared, row_epilogue_, transposition_) {
   if (epilogue != nullptr) make_epilogues(*epilogue);
   if (!tile.has_tiles()) return;
   if (is_staged()) shared.slices.emplace(code_, results_context());
@@ -79,6 +80,20 @@ void DenseEmitter::emit_register_tiles() {
             static_cast<int>(by_pixels() ? vectors_ * sizeof(ConvStore) : sizeof(TileOrigin)));
   code_.dec(reg::loop_bound(code_));
   code_.jnz(next_tile, Xbyak::CodeGenerator::T_NEAR);
+}
+
+/// Accumulators that are tile registers go to the output, or to the staging buffer.
+void DenseEmitter::emit_tile_registers() {
+  const Section loop = code_.section(CodeSection::tile_loop);
+  TileLoopEmitter& tile_loop = *results_.tile_loop;
+  if (!results_.slices) return tile_loop.emit(reg::output_step, [&] { emit_row_output(); });
+  Xbyak::Label tiles;
+  code_.jmp(tiles, Xbyak::CodeGenerator::T_NEAR);
+  results_.slices->emit_begin();
+  staged_tiles_.emit();
+  results_.slices->emit_end();
+  code_.L(tiles);
+  tile_loop.emit(reg::row_bytes, [&] { code_.mov(reg::row_output, Xbyak::util::rsp); });
 }
 
 void DenseEmitter::emit_entry() {

@@ -25,7 +25,7 @@ inline constexpr int stored_lanes_vector = 15;
 /// Vectors that a transposition works with; the first four hold its results.
 inline constexpr uint32_t transposed_vectors = 0xff;
 
-/// The emitters that those below share; null where there is nothing for them.
+/// The emitters that those below share; empty where there is nothing for them.
 struct TileResults {
   std::unique_ptr<EpilogueEmitter> epilogue;    ///< vector by vector
   std::unique_ptr<EpilogueEmitter> whole_rows;  ///< for tiles all of whose lanes are stored
@@ -34,7 +34,8 @@ struct TileResults {
   std::optional<TileLoopEmitter> tile_loop;
 };
 
-/// What all know that look after accumulators: which lanes and pixels are stored, and where.
+/// What the emitters of stores and epilogues have in common: which lanes and pixels are stored, and
+/// where.
 ///
 /// Accumulators are stored as they are, or transposed in registers, or go through a staging buffer
 /// on the stack, so that a transposition or an epilogue has all registers.
@@ -73,7 +74,7 @@ class ResultEmitter : protected RegisterTile {
   TileResults& results_;
 };
 
-/// Stores accumulators as they are, by row groups.
+/// Stores accumulators as they are.
 class RowStores final : ResultEmitter {
  public:
   RowStores(const RegisterTile& tile, TileResults& results) : ResultEmitter(tile, results) {}
@@ -114,7 +115,7 @@ class Transposition final : ResultEmitter {
   void emit_apply();
   void emit_stores();
   void emit_output_of_results();
-  void emit_channel_blocks(const std::function<void(int)>& emit_block);
+  void emit_channel_blocks(const std::function<void(int)>& emit_channels);
   void emit_block(const TileRows& pixels, int count, int first, int others);
   void emit_block_loads(const TileRows& pixels, int row, int first);
   void emit_vector(int vector, const std::function<void(int, const Xmm&)>& emit_result);
@@ -124,7 +125,24 @@ class Transposition final : ResultEmitter {
   }
 };
 
-/// What the emitter's own emitters refer to.
+/// Looks after accumulators that were tile registers and are staged.
+class StagedTiles final : ResultEmitter {
+ public:
+  StagedTiles(const RegisterTile& tile, TileResults& results, RowEpilogue& row_epilogue,
+              Transposition& transposition)
+      : ResultEmitter(tile, results), row_epilogue_(row_epilogue), transposition_(transposition) {}
+
+  void emit();
+
+ private:
+  void emit_compensation();
+  void emit_rows();
+
+  RowEpilogue& row_epilogue_;
+  Transposition& transposition_;
+};
+
+/// A base, so that the assembler and the shared emitters exist before those that refer to them.
 struct DenseCode {
   DenseCode(const CodeBuffer& buffer, bool frame_pointers) : assembler(buffer, frame_pointers) {}
   Assembler assembler;
@@ -148,9 +166,6 @@ class DenseEmitter final : DenseCode, ResultEmitter {
   void emit_exit();
 
   void emit_tile_registers();
-  void emit_tile_results();
-  void emit_staged_compensation();
-  void emit_staged_rows();
 
   bool is_staged() const {
     const bool transposes_memory = transposes() && !tile_.transposes_registers;
@@ -185,6 +200,7 @@ class DenseEmitter final : DenseCode, ResultEmitter {
   RowStores stores_;
   RowEpilogue row_epilogue_;
   Transposition transposition_;
+  StagedTiles staged_tiles_;
 };
 
 }  // namespace castor::jit::dense

@@ -39,9 +39,8 @@ void TileLoopEmitter::emit(const Reg64& output_step, const std::function<void()>
   code_.mov(end_of_k_steps(), argument(offsetof(DenseArguments, k_step_count)));
   code_.shl(end_of_k_steps(), 2);
   code_.add(end_of_k_steps(), argument(offsetof(DenseArguments, k_steps)));
-  emit_first_pixels();
-  emit_first_channels();
-  emit_tile_begin();
+  order_.emit_first();
+  order_.emit_begin();
   for_each_sum([&](int p, int v) { emit_first_values(p, v); });
   code_.align_to(32);
   code_.L(next_step);
@@ -53,16 +52,13 @@ void TileLoopEmitter::emit(const Reg64& output_step, const std::function<void()>
     if (tile_.has_idle_products && (p * vectors_ + v) % 2 == 1) emit_idle_product();
   });
   code_.L(after_products);
-  emit_prefetch_of_weights();
+  order_.emit_prefetch_of_weights();
   emit_next_step(next_step);
   note_loop(begin_of_step);
 
-  if (results_) {
-    code_.cmp(state(State::channel_tiles_left), 0);
-    code_.je(done, Xbyak::CodeGenerator::T_NEAR);
-  }
-  emit_next_tile(last_stores);
-  emit_tile_begin();
+  if (results_) order_.emit_leave_if_done(done);
+  order_.emit_next(last_stores);
+  order_.emit_begin();
   emit_operand_loads();
   emit_output();
   for_each_sum([&](int p, int v) {
@@ -89,10 +85,10 @@ void TileLoopEmitter::emit(const Reg64& output_step, const std::function<void()>
 /// Runs a slice of the results, and goes on with the next k step, if there is one.
 void TileLoopEmitter::emit_next_step(const Xbyak::Label& next_step) {
   const Section loop = code_.section(CodeSection::k_loop);
-  code_.add(reg::tile_weights, tile_.step_bytes / 4 * row_bytes());
+  code_.add(reg::tile_weights, tile_.step_bytes / 4 * order_.row_bytes());
   if (results_) {
     results_->emit_slice();
-    code_.mov(reg::row_bytes.cvt32(), row_bytes());
+    code_.mov(reg::row_bytes.cvt32(), order_.row_bytes());
   }
   code_.add(reg::tile_k_step, 4);
   code_.cmp(reg::tile_k_step, end_of_k_steps());
@@ -103,108 +99,6 @@ void TileLoopEmitter::for_each_sum(const std::function<void(int, int)>& emit) co
   for (int p = 0; p < tile_.pixel_tiles(); ++p) {
     for (int v = 0; v < vectors_; ++v) emit(p, v);
   }
-}
-
-void TileLoopEmitter::emit_set(State of, size_t argument_offset) {
-  code_.mov(reg::pixel, argument(argument_offset));
-  code_.mov(state(of), reg::pixel);
-}
-
-void TileLoopEmitter::emit_first_pixels() {
-  const Section tiles = code_.section(CodeSection::tile_loop);
-  emit_set(State::pixels, offsetof(DenseArguments, places));
-  emit_set(State::tiles_left, offsetof(DenseArguments, tiles));
-}
-
-void TileLoopEmitter::emit_first_channels() {
-  const Section tiles = code_.section(CodeSection::tile_loop);
-  code_.mov(state(State::channel), 0);
-  emit_set(State::channel_tiles_left, offsetof(DenseArguments, channel_tiles));
-  emit_set(State::weights, offsetof(DenseArguments, weights));
-  emit_set(State::first_values, offsetof(DenseArguments, start));
-  emit_prefetch_begin();
-}
-
-/// Goes on to the next tile, or to `last` without any being left: `channel_tiles_left` is 0 then.
-/// What becomes of the tile before finds where that was.
-void TileLoopEmitter::emit_next_tile(const Xbyak::Label& last) {
-  const Section tiles = code_.section(CodeSection::tile_loop);
-  Xbyak::Label next;
-  code_.mov(reg::pixel, state(State::pixels));
-  code_.mov(reg::pixel, code_.ptr[reg::pixel + offsetof(TileOrigin, pixel)]);
-  code_.mov(state(State::result_pixel), reg::pixel);
-  code_.mov(reg::pixel, state(State::channel));
-  code_.mov(state(State::result_channel), reg::pixel);
-  if (tile_.channels_inside) {
-    emit_next_channels(next);
-    emit_next_pixels();
-    code_.jz(last, Xbyak::CodeGenerator::T_NEAR);
-    emit_first_channels();
-  } else {
-    emit_next_pixels();
-    code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
-    emit_first_pixels();
-    emit_next_channels(next);
-    code_.jmp(last, Xbyak::CodeGenerator::T_NEAR);
-  }
-  code_.L(next);
-}
-
-/// Goes on to the next tile of channels; jumps, if there is one.
-void TileLoopEmitter::emit_next_channels(const Xbyak::Label& there_is_one) {
-  code_.add(state(State::channel), tile_.channels);
-  code_.add(state(State::first_values), 4 * tile_.channels);
-  code_.mov(reg::pixel, argument(offsetof(DenseArguments, weight_tile_bytes)));
-  code_.add(state(State::weights), reg::pixel);
-  code_.dec(state(State::channel_tiles_left));
-  if (tile_.prefetched_lines > 0) {
-    emit_prefetch_begin();
-    code_.cmp(state(State::channel_tiles_left), 0);
-  }
-  code_.jnz(there_is_one, Xbyak::CodeGenerator::T_NEAR);
-}
-
-/// Goes to the weights of the next tile of channels, or, where this is the last one, to its own.
-void TileLoopEmitter::emit_prefetch_begin() {
-  if (tile_.prefetched_lines == 0) return;
-  Xbyak::Label last;
-  code_.mov(reg::pixel, state(State::weights));
-  code_.cmp(state(State::channel_tiles_left), 1);
-  code_.jbe(last, Xbyak::CodeGenerator::T_NEAR);
-  code_.add(reg::pixel, argument(offsetof(DenseArguments, weight_tile_bytes)));
-  code_.L(last);
-  code_.mov(state(State::prefetched), reg::pixel);
-}
-
-/// Lines after the last weights may be among them: a prefetch reads nothing.
-void TileLoopEmitter::emit_prefetch_of_weights() {
-  if (tile_.prefetched_lines == 0) return;
-  const Section prefetch = code_.section(CodeSection::prefetch);
-  constexpr int line = 64;
-  code_.mov(reg::pixel, state(State::prefetched));
-  for (int i = 0; i < tile_.prefetched_lines; ++i) {
-    code_.prefetcht1(code_.ptr[reg::pixel + i * line]);
-  }
-  code_.add(state(State::prefetched), tile_.prefetched_lines * line);
-}
-
-/// Goes on to the next pixels; the zero flag says that there are none.
-void TileLoopEmitter::emit_next_pixels() {
-  code_.add(state(State::pixels), sizeof(TileOrigin));
-  code_.dec(state(State::tiles_left));
-}
-
-void TileLoopEmitter::emit_tile_begin() {
-  const Section tiles = code_.section(CodeSection::tile_loop);
-  code_.mov(reg::pixel, state(State::pixels));
-  code_.mov(reg::source, argument(offsetof(DenseArguments, source)));
-  code_.add(reg::source, code_.ptr[reg::pixel + offsetof(TileOrigin, source)]);
-  code_.mov(reg::tile_weights, state(State::weights));
-  code_.mov(reg::first_values, state(State::first_values));
-  code_.xor_(reg::no_step.cvt32(), reg::no_step.cvt32());
-  code_.mov(reg::pixel_step, argument(offsetof(DenseArguments, pixel_step)));
-  code_.mov(reg::row_bytes.cvt32(), row_bytes());
-  code_.mov(reg::tile_k_step, argument(offsetof(DenseArguments, k_steps)));
 }
 
 /// Those of the channels, the same in each row.
@@ -282,6 +176,120 @@ void TileLoopEmitter::note_loop(uint32_t begin) {
                    .elements = int64_t{tile_.pixels()} * tile_.channels * tile_.step_bytes,
                    .load_bytes = int64_t{tile_.pixels() + tile_.channels} * tile_.step_bytes,
                    .name = "k steps"});
+}
+
+// ---- the order of tiles
+
+void TileOrder::emit_first() {
+  emit_first_pixels();
+  emit_first_channels();
+}
+
+void TileOrder::emit_leave_if_done(const Xbyak::Label& done) {
+  code_.cmp(state(State::channel_tiles_left), 0);
+  code_.je(done, Xbyak::CodeGenerator::T_NEAR);
+}
+
+void TileOrder::emit_set(State of, size_t argument_offset) {
+  code_.mov(reg::pixel, argument(argument_offset));
+  code_.mov(state(of), reg::pixel);
+}
+
+void TileOrder::emit_first_pixels() {
+  const Section tiles = code_.section(CodeSection::tile_loop);
+  emit_set(State::pixels, offsetof(DenseArguments, places));
+  emit_set(State::tiles_left, offsetof(DenseArguments, tiles));
+}
+
+void TileOrder::emit_first_channels() {
+  const Section tiles = code_.section(CodeSection::tile_loop);
+  code_.mov(state(State::channel), 0);
+  emit_set(State::channel_tiles_left, offsetof(DenseArguments, channel_tiles));
+  emit_set(State::weights, offsetof(DenseArguments, weights));
+  emit_set(State::first_values, offsetof(DenseArguments, start));
+  emit_prefetch_begin();
+}
+
+/// `channel_tiles_left` is 0 when none is left. What becomes of the tile before finds where that
+/// was.
+void TileOrder::emit_next(const Xbyak::Label& last) {
+  const Section tiles = code_.section(CodeSection::tile_loop);
+  Xbyak::Label next;
+  code_.mov(reg::pixel, state(State::pixels));
+  code_.mov(reg::pixel, code_.ptr[reg::pixel + offsetof(TileOrigin, pixel)]);
+  code_.mov(state(State::result_pixel), reg::pixel);
+  code_.mov(reg::pixel, state(State::channel));
+  code_.mov(state(State::result_channel), reg::pixel);
+  if (tile_.channels_inside) {
+    emit_next_channels(next);
+    emit_next_pixels();
+    code_.jz(last, Xbyak::CodeGenerator::T_NEAR);
+    emit_first_channels();
+  } else {
+    emit_next_pixels();
+    code_.jnz(next, Xbyak::CodeGenerator::T_NEAR);
+    emit_first_pixels();
+    emit_next_channels(next);
+    code_.jmp(last, Xbyak::CodeGenerator::T_NEAR);
+  }
+  code_.L(next);
+}
+
+/// Goes on to the next tile of channels; jumps, if there is one.
+void TileOrder::emit_next_channels(const Xbyak::Label& there_is_one) {
+  code_.add(state(State::channel), tile_.channels);
+  code_.add(state(State::first_values), 4 * tile_.channels);
+  code_.mov(reg::pixel, argument(offsetof(DenseArguments, weight_tile_bytes)));
+  code_.add(state(State::weights), reg::pixel);
+  code_.dec(state(State::channel_tiles_left));
+  if (tile_.prefetched_lines > 0) {
+    emit_prefetch_begin();
+    code_.cmp(state(State::channel_tiles_left), 0);
+  }
+  code_.jnz(there_is_one, Xbyak::CodeGenerator::T_NEAR);
+}
+
+/// Goes to the weights of the next tile of channels, or, where this is the last one, to its own.
+void TileOrder::emit_prefetch_begin() {
+  if (tile_.prefetched_lines == 0) return;
+  Xbyak::Label last;
+  code_.mov(reg::pixel, state(State::weights));
+  code_.cmp(state(State::channel_tiles_left), 1);
+  code_.jbe(last, Xbyak::CodeGenerator::T_NEAR);
+  code_.add(reg::pixel, argument(offsetof(DenseArguments, weight_tile_bytes)));
+  code_.L(last);
+  code_.mov(state(State::prefetched), reg::pixel);
+}
+
+/// Lines after the last weights may be among them: a prefetch reads nothing.
+void TileOrder::emit_prefetch_of_weights() {
+  if (tile_.prefetched_lines == 0) return;
+  const Section prefetch = code_.section(CodeSection::prefetch);
+  constexpr int line = 64;
+  code_.mov(reg::pixel, state(State::prefetched));
+  for (int i = 0; i < tile_.prefetched_lines; ++i) {
+    code_.prefetcht1(code_.ptr[reg::pixel + i * line]);
+  }
+  code_.add(state(State::prefetched), tile_.prefetched_lines * line);
+}
+
+/// Goes on to the next pixels; the zero flag says that there are none.
+void TileOrder::emit_next_pixels() {
+  code_.add(state(State::pixels), sizeof(TileOrigin));
+  code_.dec(state(State::tiles_left));
+}
+
+void TileOrder::emit_begin() {
+  const Section tiles = code_.section(CodeSection::tile_loop);
+  code_.mov(reg::pixel, state(State::pixels));
+  code_.mov(reg::source, argument(offsetof(DenseArguments, source)));
+  code_.add(reg::source, code_.ptr[reg::pixel + offsetof(TileOrigin, source)]);
+  code_.mov(reg::tile_weights, state(State::weights));
+  code_.mov(reg::first_values, state(State::first_values));
+  code_.xor_(reg::no_step.cvt32(), reg::no_step.cvt32());
+  code_.mov(reg::pixel_step, argument(offsetof(DenseArguments, pixel_step)));
+  code_.mov(reg::row_bytes.cvt32(), row_bytes());
+  code_.mov(reg::tile_k_step, argument(offsetof(DenseArguments, k_steps)));
 }
 
 }  // namespace castor::jit::dense

@@ -14,9 +14,9 @@
 
 namespace castor::jit::dense {
 
-/// Emits the loop over tiles, with the K loop in it.
-class TileLoopEmitter {
-  /// What the loop keeps in the frame, 8 bytes each.
+/// The order of tiles, and what the frame has of the one that is next.
+class TileOrder {
+  /// What is in the frame, 8 bytes each.
   enum class State : int {
     result_pixel,  ///< the first of the tile before, whose accumulators are looked after
     result_channel,
@@ -33,33 +33,69 @@ class TileLoopEmitter {
  public:
   static constexpr int frame_bytes = 8 * static_cast<int>(State::count);
 
+  /// `frame`: bytes from the stack pointer to `frame_bytes` of its own.
+  TileOrder(const DenseTile& tile, Assembler& code, int frame)
+      : tile_(tile), frame_(frame), code_(code) {}
+
+  /// Goes to the first tile.
+  void emit_first();
+  /// Goes on to the next tile, or to `last` without any being left.
+  void emit_next(const Xbyak::Label& last);
+  /// Loads what the tile's k steps have in registers.
+  void emit_begin();
+  /// Prefetches the part of the next tile of channels' weights that is a k step's.
+  void emit_prefetch_of_weights();
+  /// Jumps if no tile is left.
+  void emit_leave_if_done(const Xbyak::Label& done);
+
+  /// The first pixel and channel of the tile whose accumulators are looked after.
+  Xbyak::Address result_pixel() { return state(State::result_pixel); }
+  Xbyak::Address result_channel() { return state(State::result_channel); }
+
+  static constexpr int vector_bytes = 4 * DenseTile::tile_rows;
+  int row_bytes() const { return tile_.vectors_of(DenseTile::tile_rows) * vector_bytes; }
+
+ private:
+  void emit_set(State of, size_t argument_offset);
+  void emit_first_pixels();
+  void emit_first_channels();
+  void emit_next_channels(const Xbyak::Label& there_is_one);
+  void emit_next_pixels();
+  void emit_prefetch_begin();
+
+  Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
+  Xbyak::Address state(State of) {
+    return code_.qword[Xbyak::util::rsp + frame_ + 8 * static_cast<int>(of)];
+  }
+
+  const DenseTile& tile_;
+  const int frame_;
+  Assembler& code_;
+};
+
+/// Emits the loop over tiles, with the K loop in it.
+class TileLoopEmitter {
+ public:
+  static constexpr int frame_bytes = TileOrder::frame_bytes;
+
   /// `frame`: bytes from the stack pointer to `frame_bytes` of its own. `results`: what becomes of
   /// a tile's accumulators after they are stored, or null where nothing does.
   TileLoopEmitter(const DenseTile& tile, Assembler& code, int frame, Coroutine* results)
       : tile_(tile),
         vectors_(tile.vectors_of(DenseTile::tile_rows)),
-        frame_(frame),
         code_(code),
-        results_(results) {}
+        results_(results),
+        order_(tile, code, frame) {}
 
   /// All tiles. `emit_output` puts to row_output where a tile's accumulators are stored, row by row
   /// at a distance of `output_step`; then the results go on with them.
   void emit(const Reg64& output_step, const std::function<void()>& emit_output);
 
   /// The first pixel and channel of the tile whose accumulators are looked after.
-  Xbyak::Address result_pixel() { return state(State::result_pixel); }
-  Xbyak::Address result_channel() { return state(State::result_channel); }
+  Xbyak::Address result_pixel() { return order_.result_pixel(); }
+  Xbyak::Address result_channel() { return order_.result_channel(); }
 
  private:
-  void emit_set(State of, size_t argument_offset);
-  void emit_first_pixels();
-  void emit_first_channels();
-  void emit_next_tile(const Xbyak::Label& last);
-  void emit_next_channels(const Xbyak::Label& there_is_one);
-  void emit_next_pixels();
-  void emit_prefetch_begin();
-  void emit_prefetch_of_weights();
-  void emit_tile_begin();
   void emit_first_values(int index, int vector);
   void emit_next_step(const Xbyak::Label& next_step);
   void emit_operand_loads();
@@ -76,20 +112,15 @@ class TileLoopEmitter {
   Xbyak::Tmm weight_tile(int vector) const;
   static Xbyak::Zmm idle() { return Xbyak::Zmm(31); }  ///< zeros
   const Reg64& end_of_k_steps() const { return reg::loop_bound(code_); }
-  int row_bytes() const { return vectors_ * vector_bytes; }
-
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }
-  Xbyak::Address state(State of) {
-    return code_.qword[Xbyak::util::rsp + frame_ + 8 * static_cast<int>(of)];
-  }
 
-  static constexpr int vector_bytes = 4 * DenseTile::tile_rows;
+  static constexpr int vector_bytes = TileOrder::vector_bytes;
 
   const DenseTile& tile_;
   const int vectors_;
-  const int frame_;
   Assembler& code_;
   Coroutine* const results_;
+  TileOrder order_;
 };
 
 }  // namespace castor::jit::dense

@@ -6,30 +6,16 @@
 
 namespace castor::jit::dense {
 
-/// Their accumulators go to the output, or to the staging buffer.
-void DenseEmitter::emit_tile_registers() {
-  const Section loop = code_.section(CodeSection::tile_loop);
-  TileLoopEmitter& tile_loop = *results_.tile_loop;
-  if (!results_.slices) return tile_loop.emit(reg::output_step, [&] { emit_row_output(); });
-  Xbyak::Label tiles;
-  code_.jmp(tiles, Xbyak::CodeGenerator::T_NEAR);
-  results_.slices->emit_begin();
-  emit_tile_results();
-  results_.slices->emit_end();
-  code_.L(tiles);
-  tile_loop.emit(reg::row_bytes, [&] { code_.mov(reg::row_output, Xbyak::util::rsp); });
-}
-
-void DenseEmitter::emit_tile_results() {
+void StagedTiles::emit() {
   if (!results_.epilogue)
     code_.mov(reg::output_step, argument(offsetof(DenseArguments, output_step)));
-  if (tile_.window_sums != WindowSums::none) emit_staged_compensation();
+  if (tile_.window_sums != WindowSums::none) emit_compensation();
   if (transposes()) return transposition_.emit();
-  results_.epilogue ? row_epilogue_.emit() : emit_staged_rows();
+  results_.epilogue ? row_epilogue_.emit() : emit_rows();
 }
 
 /// In a loop over pixels, whose window sums follow each other.
-void DenseEmitter::emit_staged_compensation() {
+void StagedTiles::emit_compensation() {
   const Section section = code_.section(CodeSection::compensation);
   Compensation compensation(*this);
   const Reg64 next_sum = reg::row_output;
@@ -59,7 +45,7 @@ void DenseEmitter::emit_staged_compensation() {
   });
 }
 
-void DenseEmitter::emit_staged_rows() {
+void StagedTiles::emit_rows() {
   const Section stores = code_.section(CodeSection::stores);
   emit_row_output();
   emit_pixel_loop(0, [&] {

@@ -64,7 +64,8 @@ class EpilogueAddresses : public OperandLocator {
   void emit_prefetch(const Xbyak::Address& distance,
                      const Xbyak::Reg64& scratch = Xbyak::util::rax);
 
-  /// RAX = the address of a result's elements for the current row; then that for the row before.
+  /// For results of 8 bits, where vectors follow each other along a row or a channel: RAX = the
+  /// address of the current row's elements; then that of the row before.
   void emit_result(size_t operand);
   void emit_previous_row(size_t operand);
   int row_vectors() const { return use_.row_vectors; }

@@ -115,7 +115,8 @@ def quantize(
 
     Without `scale`, by `rule`: "symmetric" gives the elements and the scale, the largest magnitude
     over the largest number; "linear" (ONNX's DynamicQuantizeLinear, to signed integers too) gives
-    the zero point as well, for minimum to maximum. With `axes` there is a scale for each row of the other axes.
+    the zero point as well, for minimum to maximum. With `axes` there is a scale for each row of the
+    other axes.
 
     `scaling` is "divide" or "reciprocal". The rules are those of ir/README.md, Compositions.
 

@@ -9,6 +9,7 @@
 #include "ir/text/text.hpp"
 #include "jit/dump/dump.hpp"
 #include "tests/support/conversions.hpp"
+#include "tests/support/function_case.hpp"
 #include "tools/testing/guarded_pages.hpp"
 
 namespace castor::test {
@@ -61,7 +62,8 @@ TEST(MovedBits, AllSumsOfBitsAreMovedOrCopied) {
   EXPECT_GT(moved, 60);
 }
 
-/// Three iterations and more, of 256 or 512 elements, with what the other loops do after them.
+/// One to five iterations of 512 elements, or up to ten of 256, with what the other loops do after
+/// them.
 TEST(MovedBits, ManyIterations) {
   constexpr size_t sizes[] = {1023, 1024, 1032, 1536, 2047, 5 * 512 + 3};
   GuardedPages source(4096);
@@ -116,6 +118,21 @@ TEST(MovedBits, InPlace) {
       ASSERT_TRUE(bound.ok() && bound->run({&x, 1}, {&y, 1}).ok()) << name_of(type);
       ASSERT_EQ(bytes, samples::pack(type, sums)) << name_of(type) << ", " << name_of(tier);
     }
+  }
+}
+
+/// Some of the bits alone, so that bytes of the result may be none's.
+TEST(MovedBits, SomeBits) {
+  for (const auto& [type, bits] : {std::pair{"u3.split", 4},
+                                   {"u3.split", 3},
+                                   {"u6.split", 0x30},
+                                   {"u6", 0x11},
+                                   {"u4", 8},
+                                   {"u2", 2}}) {
+    check_function({fmt::format("func @f(%x: {0}[?n]) -> {0}[?n] {{ %c = constant {1} : {0}[] "
+                                "%y = bitwise_and %x, %c return %y }}",
+                                type, bits),
+                    {{{1545}}}});
   }
 }
 
