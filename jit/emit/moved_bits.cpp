@@ -60,7 +60,7 @@ bool is_register_size(int bytes) { return bytes >= 8 && std::has_single_bit(unsi
 
 }  // namespace
 
-/// Where a block's code has what it needs.
+/// The registers that the code of all blocks uses, and what it is emitted with.
 struct MovedBits::Block {
   LaneEmitter& emitter;
   const Frame& frame;

@@ -36,21 +36,21 @@ DenseEmitter::DenseEmitter(const DenseTile& tile, const Target& target,
       staged_tiles_(*this, shared, row_epilogue_, transposition_) {
   if (epilogue != nullptr) make_epilogues(*epilogue);
   if (!tile.has_tiles()) return;
-  if (is_staged()) shared.slices.emplace(code_, results_context());
-  shared.tile_loop.emplace(tile_, code_, results_context() + Coroutine::frame_bytes,
-                           shared.slices ? &*shared.slices : nullptr);
+  if (is_staged()) results_.slices.emplace(code_, results_context());
+  results_.tile_loop.emplace(tile_, code_, results_context() + Coroutine::frame_bytes,
+                             results_.slices ? &*results_.slices : nullptr);
 }
 
 void DenseEmitter::make_epilogues(const TileEpilogue& epilogue) {
   assert(!tile_.has_idle_products && !tile_.transposes_registers);
   EpilogueUse use = {.frame = staging_bytes(),
                      .taken = {.vectors = transposes() ? transposed_vectors : 0}};
-  shared.epilogue = std::make_unique<EpilogueEmitter>(code_, target_, epilogue, use);
+  results_.epilogue = std::make_unique<EpilogueEmitter>(code_, target_, epilogue, use);
   if (tile_.store != StorePolicy::rows || tile_.has_dead_positions()) return;
   if (!by_pixels() && last_lanes() < lanes_) return;
   use.order = EpilogueOrder::rows;
   use.row_vectors = vectors_;
-  shared.whole_rows = std::make_unique<EpilogueEmitter>(code_, target_, epilogue, use);
+  results_.whole_rows = std::make_unique<EpilogueEmitter>(code_, target_, epilogue, use);
 }
 
 MachineCode DenseEmitter::emit() {

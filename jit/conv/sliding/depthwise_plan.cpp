@@ -105,10 +105,10 @@ class ColumnMaker {
 
  private:
   /// The byte of the source of each tap of each lane. False where one is after the source's end, or
-  /// where 16 of them come from more than four 32-bit pieces, without VBMI.
+  /// where 16 of them come from more than four 32-bit lanes, without VBMI.
   bool add_shuffle(ColumnPositions& column, int k_group) const {
     const bool repeats = spec_.repeats_last_tap && k_group + 1 == spec_.k_groups;
-    std::array<int, 4> counts = {};  // of pieces
+    std::array<int, 4> counts = {};  // of such lanes
     for (int i = 0; i < ColumnPositions::max_lanes * taps_of_k_group; ++i) {
       const int lane = i / taps_of_k_group;
       const int tap = k_group * taps_of_k_group + (repeats ? 0 : i % taps_of_k_group);

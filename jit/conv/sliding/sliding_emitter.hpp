@@ -93,7 +93,7 @@ class SlidingEmitter {
   /// Of the stack, below the epilogue's frame: where the caller's stack is.
   static constexpr int stack_bytes = 64;
 
-  /// What begins the accumulator of an output of a place: the start, and window sums if there are.
+  /// What begins the accumulator of an output: the start, and window sums if there are.
   virtual void emit_first_sum(const Xmm& sum, int output) = 0;
   /// Loads an input row, and calls `emit_products` for all its k groups.
   virtual void emit_row(int row) = 0;
