@@ -2,117 +2,11 @@
 #include "runtime/onnx/groups.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <utility>
 
 namespace castor::onnx {
 
 namespace {
-
-/// A set of clusters.
-class Set {
- public:
-  explicit Set(size_t size) : words_((size + 63) / 64) {}
-  bool has(size_t i) const { return (words_[i / 64] >> (i % 64) & 1) != 0; }
-  void insert(size_t i) { words_[i / 64] |= uint64_t{1} << (i % 64); }
-  void erase(size_t i) { words_[i / 64] &= ~(uint64_t{1} << (i % 64)); }
-  void insert(const Set& other) {
-    for (size_t w = 0; w < words_.size(); ++w) words_[w] |= other.words_[w];
-  }
-  bool meets(const Set& other) const {
-    for (size_t w = 0; w < words_.size(); ++w) {
-      if ((words_[w] & other.words_[w]) != 0) return true;
-    }
-    return false;
-  }
-  /// Calls visit(i) for every element that is not in `other`.
-  template <class Visit>
-  void each_without(const Set& other, const Visit& visit) const {
-    for (size_t w = 0; w < words_.size(); ++w) {
-      for (uint64_t remaining = words_[w] & ~other.words_[w]; remaining != 0;
-           remaining &= remaining - 1) {
-        visit(w * 64 + static_cast<size_t>(std::countr_zero(remaining)));
-      }
-    }
-  }
-
- private:
-  std::vector<uint64_t> words_;
-};
-
-/// Clusters of nodes, each named by its first node, with all that they depend on and all that
-/// depends on them, through other clusters too.
-class Clusters {
- public:
-  explicit Clusters(size_t nodes)
-      : of_(nodes), before_(nodes, Set(nodes)), after_(nodes, Set(nodes)) {
-    for (size_t i = 0; i < nodes; ++i) of_[i] = static_cast<NodeIndex>(i);
-  }
-
-  /// An edge between nodes; edges come in the order of the nodes that they lead to.
-  void connect(NodeIndex from, NodeIndex to) {
-    before_[to].insert(before_[from]);
-    before_[to].insert(from);
-  }
-  void close() {
-    const Set none(of_.size());
-    for (size_t i = 0; i < of_.size(); ++i) {
-      before_[i].each_without(none, [&](size_t earlier) { after_[earlier].insert(i); });
-    }
-  }
-
-  NodeIndex of(NodeIndex node) const {
-    while (of_[node] != node) node = of_[node];
-    return node;
-  }
-
-  /// Makes the clusters of two nodes, where `from` computes what `to` reads, one, unless a path
-  /// between them goes through a third one.
-  void merge(NodeIndex from, NodeIndex to) {
-    const NodeIndex a = of(from);
-    const NodeIndex b = of(to);
-    if (a == b || after_[a].meets(before_[b])) return;
-    const NodeIndex kept = std::min(a, b);
-    const NodeIndex gone = std::max(a, b);
-    const Set a_after = after_[a];
-    const Set b_before = before_[b];
-    // What was after a alone is after b as well now, and what was before b alone before a.
-    a_after.each_without(after_[b], [&](size_t later) {
-      before_[later].insert(before_[b]);
-      before_[later].insert(kept);
-    });
-    b_before.each_without(before_[a], [&](size_t earlier) {
-      after_[earlier].insert(after_[a]);
-      after_[earlier].insert(kept);
-    });
-    after_[kept].insert(a_after);
-    after_[kept].insert(after_[gone]);
-    before_[kept].insert(b_before);
-    before_[kept].insert(before_[gone]);
-    forget(gone, kept);
-  }
-
- private:
-  void forget(NodeIndex gone, NodeIndex kept) {
-    of_[gone] = kept;
-    const Set none(of_.size());
-    after_[kept].erase(kept);
-    after_[kept].erase(gone);
-    before_[kept].erase(kept);
-    before_[kept].erase(gone);
-    after_[kept].each_without(none, [&](size_t later) {
-      before_[later].erase(gone);
-      before_[later].insert(kept);
-    });
-    before_[kept].each_without(none, [&](size_t earlier) {
-      after_[earlier].erase(gone);
-      after_[earlier].insert(kept);
-    });
-  }
-
-  std::vector<NodeIndex> of_;
-  std::vector<Set> before_;
-  std::vector<Set> after_;
-};
 
 template <class Visit>
 void for_each_edge(const Graph& graph, const Visit& visit) {
@@ -125,14 +19,106 @@ void for_each_edge(const Graph& graph, const Visit& visit) {
   }
 }
 
+/// Clusters of nodes, each named by its first node, in an order in which each comes after all that
+/// it depends on. The order keeps the search for paths between two clusters to what is between
+/// them, so that time and memory grow with the nodes and edges of the graphs that models have.
+class Clusters {
+ public:
+  explicit Clusters(const Graph& graph)
+      : of_(graph.nodes.size()),
+        successors_(of_.size()),
+        position_(of_.size()),
+        at_(of_.size()),
+        seen_(of_.size(), 0) {
+    for (NodeIndex i = 0; i < of_.size(); ++i) of_[i] = position_[i] = at_[i] = i;
+    for_each_edge(graph, [&](NodeIndex from, NodeIndex to) { successors_[from].push_back(to); });
+  }
+
+  NodeIndex of(NodeIndex node) {
+    while (of_[node] != node) node = of_[node] = of_[of_[node]];
+    return node;
+  }
+
+  /// Makes the clusters of two nodes, where `from` computes what `to` reads, one, unless a path
+  /// between them goes through a third one.
+  void merge(NodeIndex from, NodeIndex to) {
+    const NodeIndex a = of(from);
+    const NodeIndex b = of(to);
+    if (a == b || has_detour(a, b)) return;
+    const NodeIndex kept = std::min(a, b);
+    const NodeIndex gone = std::max(a, b);
+    place(a, b, kept);
+    of_[gone] = kept;
+    std::vector<NodeIndex>& all = successors_[kept];
+    std::vector<NodeIndex>& less = successors_[gone];
+    if (all.size() < less.size()) std::swap(all, less);
+    all.insert(all.end(), less.begin(), less.end());
+    std::vector<NodeIndex>().swap(less);
+  }
+
+ private:
+  /// Whether a path from `a` to `b` goes through a third cluster. If not, those before `b` that
+  /// depend on `a` have been seen in this search.
+  bool has_detour(NodeIndex a, NodeIndex b) {
+    ++search_;
+    std::vector<NodeIndex> open = {a};
+    bool finds = false;
+    while (!open.empty() && !finds) {
+      const NodeIndex cluster = open.back();
+      open.pop_back();
+      std::vector<NodeIndex>& successors = successors_[cluster];
+      size_t left = 0;
+      for (const NodeIndex node : successors) {
+        const NodeIndex successor = of(node);
+        if (successor == cluster) continue;  // it has become part of it
+        successors[left++] = successor;
+        finds = finds || (successor == b && cluster != a);
+        if (position_[successor] >= position_[b] || is_seen(successor)) continue;
+        seen_[successor] = search_;
+        open.push_back(successor);
+      }
+      successors.resize(left);
+    }
+    return finds;
+  }
+  bool is_seen(NodeIndex cluster) const { return seen_[cluster] == search_; }
+
+  /// Puts the cluster that `a` and `b` become after what does not depend on `a`, and before what
+  /// does. Positions of clusters that are gone are left at the front, so that the next one of a
+  /// chain is near.
+  void place(NodeIndex a, NodeIndex b, NodeIndex kept) {
+    std::vector<NodeIndex> order;
+    std::vector<NodeIndex> dependents;
+    const size_t first = position_[a];
+    const size_t last = position_[b];
+    for (size_t i = first; i <= last; ++i) {
+      const NodeIndex cluster = std::exchange(at_[i], no_node);
+      if (cluster == no_node || cluster == a || cluster == b) continue;
+      (is_seen(cluster) ? dependents : order).push_back(cluster);
+    }
+    order.push_back(kept);
+    order.insert(order.end(), dependents.begin(), dependents.end());
+    size_t position = last + 1 - order.size();
+    for (const NodeIndex cluster : order) {
+      position_[cluster] = static_cast<NodeIndex>(position);
+      at_[position++] = cluster;
+    }
+  }
+
+  std::vector<NodeIndex> of_;
+  std::vector<std::vector<NodeIndex>> successors_;  ///< nodes, by the cluster that they depend on
+  std::vector<NodeIndex> position_;                 ///< in the order, by cluster
+  std::vector<NodeIndex> at_;                       ///< clusters by position; no_node: none
+  std::vector<uint32_t> seen_;                      ///< the last search that came to a cluster
+  uint32_t search_ = 0;
+};
+
 }  // namespace
 
 std::vector<std::vector<NodeIndex>> convex_groups(const Graph& graph,
                                                   const std::vector<bool>& is_eligible) {
   const size_t count = graph.nodes.size();
-  Clusters clusters(count);
-  for_each_edge(graph, [&](NodeIndex from, NodeIndex to) { clusters.connect(from, to); });
-  clusters.close();
+  Clusters clusters(graph);
   for_each_edge(graph, [&](NodeIndex from, NodeIndex to) {
     if (is_eligible[from] && is_eligible[to]) clusters.merge(from, to);
   });

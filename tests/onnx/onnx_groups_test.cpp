@@ -140,6 +140,32 @@ TEST(OnnxGroups, AllOfAChainAreOne) {
   }
 }
 
+/// Language models have tens of thousands of nodes. Every second node is left, so that groups are
+/// many and searches for paths go through others.
+TEST(OnnxGroups, OfAHundredThousandNodesTakeNoMinutes) {
+  constexpr int layers = 25000;
+  test::OnnxMaker maker;
+  maker.input("x", test::OnnxMaker::f32, {2, 3});
+  std::string last = "x";
+  for (int layer = 0; layer < layers; ++layer) {
+    const std::string prefix = "layer" + std::to_string(layer);
+    maker.node("Relu", {last}, {prefix + "/a"});
+    maker.node("Neg", {prefix + "/a"}, {prefix + "/b"});
+    maker.node("Erf", {prefix + "/b"}, {prefix + "/c"});
+    maker.node("Add", {prefix + "/a", prefix + "/c"}, {prefix + "/d"});
+    last = prefix + "/d";
+  }
+  maker.output(last, test::OnnxMaker::f32, {2, 3});
+  const Result<onnx::Graph> graph = maker.read();
+  ASSERT_TRUE(graph) << graph.error().message;
+  std::vector<bool> is_eligible;
+  for (const onnx::Node& node : graph->nodes) is_eligible.push_back(node.op_type != "Erf");
+  const auto groups = convex_groups(*graph, is_eligible);
+  // Relu and Neg of a layer are one with the Add before; the Add waits for the Erf.
+  ASSERT_EQ(groups.size(), layers + 1u);
+  for (size_t i = 1; i < layers; ++i) EXPECT_EQ(groups[i].size(), 3u) << i;
+}
+
 /// Nodes that castor lacks do not matter where no output depends on them.
 TEST(OnnxGroups, WhatNothingReadsNeedNotRun) {
   test::OnnxMaker maker;

@@ -268,6 +268,20 @@ TEST(OnnxHostile, FunctionsThatMultiply) {
   EXPECT_EQ(graph.error().code, ErrorCode::limit_exceeded) << graph.error().message;
 }
 
+/// A function of a megabyte that is called a thousand times would be a gigabyte.
+TEST(OnnxHostile, LargeFunctionsThatMultiply) {
+  OnnxMaker maker = relu();
+  OnnxMaker::text(add_node(add_function(maker), "Neg"), "note", std::string(1 << 20, 'n'));
+  for (int call = 0; call < 1000; ++call) {
+    maker.node("F", {"y"}, {"z" + std::to_string(call)}).set_domain("mine");
+  }
+  const auto graph = maker.read();
+  ASSERT_FALSE(graph);
+  EXPECT_EQ(graph.error().code, ErrorCode::limit_exceeded) << graph.error().message;
+  EXPECT_NE(graph.error().message.find("268435456 bytes"), std::string::npos)
+      << graph.error().message;
+}
+
 TEST(OnnxHostile, FunctionsOfMoreInputsThanTheyHave) {
   OnnxMaker maker = relu();
   add_node(add_function(maker), "Neg");

@@ -80,6 +80,12 @@ class Inliner {
     const Names names = names_of(caller, function);
     std::vector<NodeProto*> body;
     for (const NodeProto& node : function.node()) {
+      copied_bytes_ += node.ByteSizeLong();
+      if (copied_bytes_ > max_copied_bytes) {
+        return Error{ErrorCode::limit_exceeded,
+                     fmt::format("{}: copies of functions' nodes take more than {} bytes",
+                                 name_of(caller), max_copied_bytes)};
+      }
       body.push_back(copy(node, caller, function, names, prefix));
     }
     return add(body, opsets_of(function.opset_import()), depth + 1);
@@ -175,6 +181,7 @@ class Inliner {
   FunctionProto* store_ = nullptr;
   std::vector<FlatNode> flat_;
   size_t calls_ = 0;
+  size_t copied_bytes_ = 0;
 };
 
 }  // namespace

@@ -21,12 +21,14 @@ struct FlatNode {
   int64_t version;  ///< its domain's operator set has this version; 0: none is imported
 };
 
-/// Models have at most this many nodes, those of functions counted as often as they are called.
-inline constexpr size_t max_nodes = 16384;
+/// Models have at most this many nodes, those of functions counted as often as they are called,
+/// and copies of these take at most so many bytes.
+inline constexpr size_t max_nodes = 262144;
+inline constexpr size_t max_copied_bytes = size_t{256} << 20;
 
 /// Nodes whose values have names of their own for each call; the model keeps what they point to.
 /// Refuses (invalid_argument) functions that call themselves, calls of more inputs or outputs than
-/// a function has, and too many nodes (limit_exceeded).
+/// a function has, and too many nodes or bytes (limit_exceeded).
 Result<std::vector<FlatNode>> flat_nodes(ModelProto& model);
 
 }  // namespace castor::onnx_file

@@ -105,7 +105,7 @@ class Reader {
       }
       const ValueIndex index = value(name);
       if (is_foreign) {  // castor lacks the type: nodes that read it are left
-        graph_.inputs.push_back(index);
+        add_foreign(index);
         continue;
       }
       Value& made = graph_.values[index];
@@ -113,14 +113,34 @@ class Reader {
       made.shape = to_shape(tensor->shape);
       made.constant = std::move(*tensor);
     }
+    return read_sparse_initializers();
+  }
+
+  /// castor has no sparse tensors: nodes that read them are left.
+  Status read_sparse_initializers() {
+    for (const SparseTensorProto& initializer : proto().sparse_initializer()) {
+      const std::string& name = initializer.values().name();
+      if (name.empty() || values_.contains(name)) {
+        return broken(
+            fmt::format("the sparse initializer '{}' is there twice, or has no name", name));
+      }
+      add_foreign(value(name));
+    }
     return {};
+  }
+
+  /// An initializer whose elements castor cannot know: like an input, and it may be one as well.
+  void add_foreign(ValueIndex index) {
+    graph_.inputs.push_back(index);
+    foreign_.insert(index);
   }
 
   Status read_inputs() {
     for (const ValueInfoProto& input : proto().input()) {
       if (input.name().empty()) return broken("an input has no name");
       const ValueIndex index = value(input.name());
-      if (!graph_.values[index].constant) graph_.inputs.push_back(index);
+      const bool is_initializer = graph_.values[index].constant || foreign_.contains(index);
+      if (!is_initializer) graph_.inputs.push_back(index);
       if (Status status = declare(input); !status) return status;
     }
     return {};
@@ -260,6 +280,7 @@ class Reader {
   Graph graph_;
   std::unordered_map<std::string, ValueIndex> values_;
   std::unordered_set<std::string> bindings_;
+  std::unordered_set<ValueIndex> foreign_;  ///< initializers that are inputs of the graph
 };
 
 }  // namespace
