@@ -149,6 +149,65 @@ def test_packed_integers_as_ml_dtypes(name: str, x: np.ndarray) -> None:
     assert back.tolist() == expected.astype(np.float32).tolist()
 
 
+# ---- Integers of ml_dtypes, which have a byte each
+
+
+def unpacked(name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """All codes of the type, again and again."""
+    dtype = castor.element_type(name).unpacked_dtype
+    assert dtype is not None
+    numbers = np.arange(np.prod(shape)) % (1 << INTEGERS[name][0])
+    return numbers.astype(np.uint8).view(dtype).reshape(shape)
+
+
+def numbers_of(x: np.ndarray, name: str) -> np.ndarray:
+    """What the low bits of the bytes stand for."""
+    width, signed = INTEGERS[name]
+    found = x.view(np.uint8).astype(np.int64) & ((1 << width) - 1)
+    return np.where(found >> (width - 1), found - (1 << width), found) if signed else found
+
+
+@pytest.mark.parametrize("name", ["i4", "u4", "i2", "u2"])
+@pytest.mark.parametrize("target", ["f32", "bf16", "i8", "u8", "i64", "f8e4m3"])
+def test_bytes_of_integers_in_every_form(name: str, target: str) -> None:
+    x = unpacked(name, (6, 40))
+    read_only = x.copy()
+    read_only.flags.writeable = False
+    for form in (x, x[::2, 3:], x.T, x[::-1], x[:, ::-3], x[0], x[0, 0:0], x[3, 5], read_only):
+        whole = np.asarray(form)
+        expected = castor.convert(numbers_of(whole, name).astype(np.int8), target)
+        for _ in range(2):  # the second call is prepared
+            found = castor.convert(whole, target)
+            assert found.shape == whole.shape
+            assert codes(found) == codes(expected)
+
+
+@pytest.mark.parametrize("name", ["i4", "u4", "i2", "u2"])
+def test_upper_bits_of_bytes_do_not_count(name: str) -> None:
+    dtype = castor.element_type(name).unpacked_dtype
+    x = np.arange(256, dtype=np.uint8).view(dtype)
+    assert castor.convert(x, "i32").tolist() == numbers_of(x, name).tolist()
+
+
+@pytest.mark.parametrize("name", ["i4", "u4", "i2", "u2"])
+def test_integers_into_bytes_of_an_output(name: str) -> None:
+    dtype = castor.element_type(name).unpacked_dtype
+    assert dtype is not None
+    x = np.linspace(-20, 20, 60, dtype=np.float32).reshape(6, 10)
+    expected = castor.convert(x, dtype).view(np.uint8)
+    assert not np.any(expected >> INTEGERS[name][0])
+    around = np.full((6, 23), 0xA5, np.uint8)
+    inner = around[:, 1:21:2]
+    assert castor.convert(x, out=inner.view(dtype)) is not None
+    assert inner.tolist() == expected.tolist()
+    inner[...] = 0xA5
+    assert np.all(around == 0xA5)
+    with pytest.raises(ValueError, match="expected positive strides"):
+        castor.convert(x, dtype, out=np.zeros((6, 10), np.uint8)[::-1].view(dtype))
+    with pytest.raises(TypeError, match="dtype is f32, but out has " + name):
+        castor.convert(x, "f32", out=inner.view(dtype))
+
+
 @given(hnp.arrays(np.float64, 20, elements=st.floats(allow_nan=False)))
 def test_f64_is_rounded_once(x: np.ndarray) -> None:
     found = castor.convert(x, "bf16")

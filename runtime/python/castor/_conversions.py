@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional
+from typing import List, NamedTuple, Optional
 
 from castor._bound import Bound
 from castor._cache import Cache
@@ -33,18 +33,60 @@ class Options(NamedTuple):
         return f" {{{', '.join(written)}}}" if written else ""
 
 
+class Codes(NamedTuple):
+    """The integers that bytes of the source or the target have in their low bits, if they do."""
+
+    source: Optional[ElementType] = None
+    target: Optional[ElementType] = None
+
+
+_NO_CODES = Codes()
 _functions = Cache(512)
 _bound = Cache(1024)
 
 
-def _conversion(source: ElementType, target: ElementType, rank: int, options: Options) -> Function:
-    key = (source, target, rank, options)
+def _numbers_of_codes(element: ElementType, stored: ElementType) -> List[str]:
+    """The lines that make %number of the bytes %x."""
+    lines = [
+        f"%mask = constant {(1 << element.bits) - 1} : {stored}[]",
+        f"%{'code' if element.is_signed else 'number'} = bitwise_and %x, %mask",
+    ]
+    if element.is_signed:
+        lines += [
+            f"%sign = constant {1 << (element.bits - 1)} : {stored}[]",
+            "%flipped = bitwise_xor %code, %sign",
+            "%number = sub %flipped, %sign",
+        ]
+    return lines
+
+
+def _codes_of_numbers(element: ElementType, stored: ElementType) -> List[str]:
+    """The lines that make the bytes %y of %result."""
+    if not element.is_signed:
+        return [f"%y = convert %result : {stored}"]
+    return [
+        f"%byte = convert %result : {stored}",
+        f"%low = constant {(1 << element.bits) - 1} : {stored}[]",
+        "%y = bitwise_and %byte, %low",
+    ]
+
+
+def _conversion(
+    source: ElementType, target: ElementType, rank: int, options: Options, codes: Codes
+) -> Function:
+    key = (source, target, rank, options, codes)
     made: Optional[Function] = _functions.get(key)
     if made is None:
         shape = f"[{', '.join(f'?d{axis}' for axis in range(rank))}]"
+        lines = [] if codes.source is None else _numbers_of_codes(codes.source, source)
+        number = "%x" if codes.source is None else "%number"
+        result = "%y" if codes.target is None else "%result"
+        lines.append(f"{result} = convert {number}{options.text()} : {codes.target or target}")
+        if codes.target is not None:
+            lines += _codes_of_numbers(codes.target, target)
         made = compile(
-            f"func @convert(%x: {source}{shape}) -> {target}{shape} {{\n"
-            f"  %y = convert %x{options.text()} : {target}\n  return %y\n}}\n"
+            f"func @convert(%x: {source}{shape}) -> {target}{shape} {{\n  "
+            + "\n  ".join([*lines, "return %y\n}\n"])
         )
         _functions.add(key, made)
     return made
@@ -62,16 +104,18 @@ def _flat(operand: Operand) -> Operand:
     return Operand(operand.owner, operand.element, (size,), None, operand.address, operand.bytes)
 
 
-def bound_conversion(source: Operand, target: Operand, options: Options) -> Bound:
+def bound_conversion(
+    source: Operand, target: Operand, options: Options, codes: Codes = _NO_CODES
+) -> Bound:
     """The kernel that converts between tensors of these forms."""
     if (source.strides is None and target.strides is None) or (
         is_column_major(source) and is_column_major(target)
     ):
         source, target = _flat(source), _flat(target)
-    key = (source.form(), target.form(), options)
+    key = (source.form(), target.form(), options, codes)
     made: Optional[Bound] = _bound.get(key)
     if made is None:
-        compiled = _conversion(source.element, target.element, len(source.shape), options)
+        compiled = _conversion(source.element, target.element, len(source.shape), options, codes)
         made = Bound(compiled.kernel, [source], [target])
         _bound.add(key, made)
     return made

@@ -10,9 +10,16 @@ import numpy as np
 from castor._address import address_of
 from castor._bound import Bound
 from castor._cache import Cache
-from castor._conversions import Options, bound_conversion, is_column_major
+from castor._conversions import Codes, Options, bound_conversion, is_column_major
 from castor._element_types import ElementType, element_type
-from castor._operands import Operand, input_operand, output_operand, unpacked_output
+from castor._operands import (
+    Operand,
+    element_of_dtype,
+    input_operand,
+    operand_of_codes,
+    output_operand,
+    unpacked_output,
+)
 from castor._prepared import PreparedCall, are_lent, located, located_output, new_output
 from castor._tensor import Tensor, empty_tensor
 from castor._unpacked import unpack
@@ -76,6 +83,10 @@ def convert(
         raise
     options = Options(overflow, rounding, nan)
     _check(dtype, options)
+    if out is None and type(x) is np.ndarray and options == Options(None, None, None):
+        numbers = _convert_codes(x, dtype, threads)
+        if numbers is not None:
+            return numbers
     source = input_operand(x)
     if out is not None:
         _convert_into(x, source, given, options, out, threads)
@@ -116,6 +127,26 @@ def _converted_into(x: Any, given: Tuple[Any, ...], out: Any, threads: Optional[
     return True
 
 
+def _convert_codes(x: Any, dtype: Any, threads: Optional[int]) -> Any:
+    """The numbers of an array of ml_dtypes whose integers have a byte each; None for others.
+
+    They are not packed before. A target that is narrower than a byte wants the packed ones.
+    """
+    target = element_type(dtype)
+    element = element_of_dtype(x.dtype)
+    source = operand_of_codes(x, element) if target.bits >= 8 else None
+    if source is None:
+        return None
+    result = new_output(target, source.shape)
+    destination = output_operand(result)
+    codes = Codes(source=element)
+    bound = bound_conversion(source, destination, Options(None, None, None), codes)
+    bound.run((source.address, destination.address), threads)
+    key = (x.dtype, dtype, None, None, None, x.shape, x.strides)
+    _prepared.add(key, PreparedCall(bound, [(target, source.shape)]))
+    return result
+
+
 def _convert_unpacked(
     source: Operand, target: ElementType, options: Options, threads: Optional[int]
 ) -> Any:
@@ -123,6 +154,11 @@ def _convert_unpacked(
     if dtype is None:
         raise TypeError(f"ml_dtypes has no dtype for {target}")
     result = np.empty(source.shape, dtype)
+    codes = operand_of_codes(result, target)
+    if codes is not None:
+        bound = bound_conversion(source, codes, options, Codes(target=target))
+        bound.run((source.address, codes.address), threads)
+        return result
     packed = empty_tensor(target, source.shape)
     destination = output_operand(packed)
     bound = bound_conversion(source, destination, options)
@@ -140,18 +176,25 @@ def _convert_into(
     threads: Optional[int],
 ) -> None:
     unpacked = unpacked_output(out)
+    codes = None if unpacked is None else operand_of_codes(*unpacked)
     if unpacked is None:
         destination = output_operand(out)
+    elif codes is not None:
+        destination = codes
     else:
         packed = empty_tensor(unpacked[1], unpacked[0].shape)
         destination = output_operand(packed)
     dtype = given[0]
-    if dtype is not None and element_type(dtype) is not destination.element:
-        raise TypeError(f"dtype is {element_type(dtype)}, but out has {destination.element}")
+    element = destination.element if unpacked is None else unpacked[1]
+    if dtype is not None and element_type(dtype) is not element:
+        raise TypeError(f"dtype is {element_type(dtype)}, but out has {element}")
     if destination.shape != source.shape:
         raise ValueError(f"out has shape {destination.shape}, expected {source.shape}")
-    bound = bound_conversion(source, destination, options)
+    kept = Codes() if codes is None else Codes(target=element)
+    bound = bound_conversion(source, destination, options, kept)
     bound.run((source.address, destination.address), threads)
+    if codes is not None:
+        return
     if unpacked is not None:
         unpack(packed, unpacked[0])
         return

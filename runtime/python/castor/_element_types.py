@@ -55,6 +55,16 @@ class ElementType:
             return None
         return _dtype_of_ml_dtypes(self._foreign)
 
+    @property
+    def is_integer(self) -> bool:
+        """Whether the elements are integers."""
+        return self.name[0] in "iu"
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the elements are integers that may be negative."""
+        return self.name[0] == "i"
+
     def bytes_of(self, elements: int) -> int:
         """How many bytes that many packed elements take."""
         packed = (elements * self.bits + 7) // 8

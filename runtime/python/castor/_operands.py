@@ -196,6 +196,16 @@ def input_operand(given: Any) -> Operand:
     return operand
 
 
+def operand_of_codes(array: npt.NDArray[Any], element: ElementType) -> Optional[Operand]:
+    """The bytes of an array of ml_dtypes whose elements are integers narrower than a byte.
+
+    None for other elements, and where castor cannot take the array's memory as it is.
+    """
+    if not element.is_integer or element.bits >= 8:
+        return None
+    return operand_of_array(array.view(np.int8 if element.is_signed else np.uint8))
+
+
 def unpacked_output(given: Any) -> Optional[Tuple[npt.NDArray[Any], ElementType]]:
     """An array of ml_dtypes with a byte for each element that is narrower, and that element."""
     if not isinstance(given, np.ndarray):
