@@ -270,9 +270,8 @@ EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& proble
     cost[copied_row] = rows;
     cost[is_widened ? widened_byte : unwidened] = rows * static_cast<double>(copied->row_bytes);
     if (plan.tile.has_tiles() && plan.geometry.layout == ConvolutionLayout::nchw) {
-      constexpr double to_k_groups_and_to_pixels = 2;
       cost[packed_by_loops] =
-          to_k_groups_and_to_pixels * rows * static_cast<double>(copied->row_bytes) / 4;
+          costs_on(target).tiles.copied_passes * rows * static_cast<double>(copied->row_bytes) / 4;
     }
     const bool is_spread = plan.geometry.groups > 1 || copied->has_aligned_pixels;
     if (plan.geometry.layout == ConvolutionLayout::nhwc && is_spread) {

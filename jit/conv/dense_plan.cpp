@@ -201,15 +201,15 @@ DensePlan plan_pixels(const DensePlan& base, const PackedPlanes& planes, const T
 /// of it would be less than half a cache line.
 std::optional<DenseTile> widest_tile_of_input(const DensePlan& plan, bool needs_window_sums,
                                               const Target& target) {
-  constexpr int min_vectors = 2;
-  constexpr int64_t max_channels = 16;
-  if (plan.geometry.group_out_channels() > max_channels) return std::nullopt;
+  const DenseTuning& tuning = target.tuning().dense;
+  if (plan.geometry.group_out_channels() > tuning.max_input_once_channels) return std::nullopt;
   DenseTile tile = {.engine = plan.engine,
                     .channels = static_cast<int>(plan.geometry.group_out_channels()),
                     .window_sums = needs_window_sums ? WindowSums::own : WindowSums::none,
                     .source = PixelSource::input,
                     .reads_input_once = true};
-  for (tile.vectors = max_vectors_of_input; tile.vectors >= min_vectors; tile.vectors /= 2) {
+  for (tile.vectors = max_vectors_of_input; tile.vectors >= tuning.min_input_once_vectors;
+       tile.vectors /= 2) {
     const bool is_filled = tile.vectors * plan.lanes <= plan.columns.output;
     if (is_filled && fits(tile, target)) return tile;
   }

@@ -203,9 +203,8 @@ class RowPlanner : RowLayout {
     const int64_t positions = plan_.slices * plan_.rows.kernel * plan_.columns.kernel;
     if (positions > max_offset / group_channels_ || pixel_elements() > max_extent) return false;
     if (k_groups_of_runs() > max_listed_k_steps) return false;
-    constexpr int64_t few_bytes = 16;  // for k steps of their own
-    if (has_aligned_pixels_ && (unit() < few_bytes || aligned_bytes(unit()) == unit()))
-      return false;
+    const bool has_few_bytes = unit() < target_.tuning().dense.min_aligned_bytes;
+    if (has_aligned_pixels_ && (has_few_bytes || aligned_bytes(unit()) == unit())) return false;
     // Where a k group takes few bytes of its run, packed planes have fewer.
     const double growth =
         static_cast<double>(k_groups_of_runs()) / static_cast<double>(plan_.k_groups * positions);

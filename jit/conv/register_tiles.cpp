@@ -22,7 +22,8 @@ bool keeps_weights_in_l1(const DensePlan& plan, const DenseTile& tile, const Tar
   const int64_t bytes = plan.weight_bytes(tile.vectors_of(plan.lanes));
   DenseTile all = tile;
   all.channels_inside = true;
-  return plan.rows.output * plan.columns.output >= many_pixels && bytes <= target.caches.l1 / 2 &&
+  const int64_t limit = target.caches.l1 * target.tuning().block.tile_weights_l1_eighths / 8;
+  return plan.rows.output * plan.columns.output >= many_pixels && bytes <= limit &&
          streams_weights(plan, all, target);
 }
 

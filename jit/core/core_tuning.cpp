@@ -204,7 +204,10 @@ constexpr std::array<CoreTuning, core_count> table = {{
      .port_model = PortModel::zen5,
      .dense = {.transposes_registers = true},
      .convolution = zen5_costs},
-    {.core = Core::golden_cove, .port_model = PortModel::golden_cove, .convolution = fitted_costs},
+    {.core = Core::golden_cove,
+     .port_model = PortModel::golden_cove,
+     .conversion = {.merges_bytes = true},
+     .convolution = fitted_costs},
     {.core = Core::zen3, .convolution = zen3_costs},
 }};
 

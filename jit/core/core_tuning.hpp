@@ -36,6 +36,7 @@ struct BlockTuning {
   int64_t channel_tile_l2_eighths = 4;  ///< NHWC outputs that several channel tiles write in turn
   int64_t phase_l2_eighths = 6;         ///< planes of all stride phases, before these cost more
   int64_t packed_l1_eighths = 5;        ///< packed input of few channels, between channel tiles
+  int64_t tile_weights_l1_eighths = 4;  ///< weights of a tile of channels, with tile registers
   int64_t near_weights_l2_eighths = 5;  ///< all weights, where tile registers go through them often
   int64_t im2col_l1_eighths = 16;       ///< im2col rows, next to the outputs that pass through L1
   /// Output pixels of a block that stays in L1, so that each channel tile has enough to do.
@@ -48,7 +49,13 @@ struct BlockTuning {
 
 /// Choices among plans and tiles of dense convolutions. Measure: ConvInteger/.*.
 struct DenseTuning {
-  int max_channel_vectors = 6;   ///< vectors of output channels in a register tile
+  int max_channel_vectors = 6;  ///< vectors of output channels in a register tile
+  /// K steps begin at units of the input's pixels where a unit has at least this many bytes.
+  int64_t min_aligned_bytes = 16;
+  /// The only tile of channels reads the input once up to that many channels, by rows of at least
+  /// that many vectors of pixels.
+  int64_t max_input_once_channels = 16;
+  int min_input_once_vectors = 2;
   double max_run_growth = 1.25;  ///< k groups of runs along input rows, relative to packed planes
   int64_t max_prefetched_k_steps = 8;  ///< outputs are prefetched by kernels of at most this number
   double min_split_gain = 0.5;     ///< a plane per tap must fill less than this part of the others
@@ -99,6 +106,14 @@ struct GroupedNhwcTuning {
   double shown_latency = 0.8;
 };
 
+/// Forms of conversions.
+struct ConversionTuning {
+  /// 16-bit lanes are parted into bytes by shifts and merges, where a permutation of two sources
+  /// occupies the shuffle port for two cycles (Golden Cove; one on Zen 4); else by permutations.
+  /// Measure: Elementwise/quantize_.*bf16.
+  bool merges_bytes = false;
+};
+
 /// How convolutions are divided into tasks and calls of kernels. Measure:
 /// ConvIntegerThreads/.*.
 struct PartitionTuning {
@@ -135,6 +150,7 @@ struct TileCosts {
   /// instructions than those with vectors (castor-sweep --isa amx).
   double k_loop_factor = 1.5;
   double stored_vectors = 3;  ///< a row of a stored tile, in vectors of other kernels
+  double copied_passes = 2;   ///< rows are packed to k groups, then to pixels (NCHW)
   double hidden_share = 0.9;  ///< of the products' cycles, beside which results cost nothing
   /// K steps from which on products without floats of vectors beside them are slow.
   double min_idle_k_steps = 12;
@@ -166,6 +182,7 @@ struct CoreTuning {
   DenseTuning dense{};
   DepthwiseTuning depthwise{};
   GroupedNhwcTuning grouped_nhwc{};
+  ConversionTuning conversion{};
   PartitionTuning partition{};
   WorkRates rates{};
   ConvolutionCosts convolution{};

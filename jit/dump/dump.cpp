@@ -9,9 +9,8 @@
 #include "jit/dump/annotate.hpp"
 #include "jit/dump/dump_convolution.hpp"
 #include "jit/dump/dump_requantization.hpp"
-#include "jit/emit/moved_bits.hpp"
 #include "jit/emit/nest_emitter.hpp"
-#include "jit/emit/packed_copy.hpp"
+#include "jit/emit/packed_loop.hpp"
 #include "jit/plan/access_pattern.hpp"
 #include "jit/plan/nest.hpp"
 #include "jit/requantize/byte_table_kernel.hpp"
@@ -115,15 +114,10 @@ std::string loops_text(const Nest& nest, const NestForm& form, const Target& tar
   std::string text =
       fmt::format("  chunk    {} lanes, the widest of {} bits, in vectors of {} bits\n", plan.lanes,
                   nest.program.widest_bits(), target.vector_bits());
-  if (copies_packed(nest, form)) {
-    const int elements = packed_copy_elements(nest, target);
-    text +=
-        fmt::format("  copy     {} elements an iteration: {} B are read and written as they are\n",
-                    elements, elements * bits_of(nest.element(0)) / 8);
-  } else if (const auto moved = MovedBits::of(nest, form, target)) {
-    const int elements = moved->elements();
-    text += fmt::format("  bits     {} elements an iteration: {} B read, {} B written\n", elements,
-                        elements * bits_of(nest.element(0)) / 8,
+  if (const auto packed = packed_loop(nest, form, target)) {
+    const int elements = packed->elements();
+    text += fmt::format("  {:<8} {} elements an iteration: {} B read, {} B written\n",
+                        packed->name(), elements, elements * bits_of(nest.element(0)) / 8,
                         elements * bits_of(nest.element(1)) / 8);
   }
   text += fmt::format("  main     {}\n", main_loop_text(nest, plan));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/bit_unpack.hpp"
 
+#include <algorithm>
+
 #include "ir/types/storage.hpp"
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/op_helpers.hpp"
@@ -24,8 +26,13 @@ BitUnpacker::BitUnpacker(const Target& target, ElementType element)
     value_mask_ = vector_constant<uint8_t>(vector_bits_, [](int) { return 0x0f; });
     return;
   }
-  for (const BitField& field : bit_fields(element)) {
-    fields_.push_back(constants_of(field.value_bit, field.width));
+  const bool is_whole = info(element).order != StorageOrder::split;
+  if (is_whole && !has_byte_permute()) {
+    pairs_ = pairs();
+  } else {
+    for (const BitField& field : bit_fields(element)) {
+      fields_.push_back(constants_of(field.value_bit, field.width));
+    }
   }
   value_mask_ = vector_constant<uint8_t>(vector_bits_, [&](int) { return (1 << bits) - 1; });
   if (has_byte_permute()) {
@@ -90,6 +97,39 @@ BitUnpacker::FieldConstants BitUnpacker::constants_of(int value_bit, int width) 
   return constants;
 }
 
+BitUnpacker::Pairs BitUnpacker::pairs() const {
+  const int bits = bits_of(element_);
+  const BitField field = {0, bits};
+  // Position of element `index` of a part of sixteen, in bits from the part's begin.
+  const auto position = [&](int part, int index) {
+    return part_origin(part) * 8 + index / 8 * bits * 8 +
+           field_position(element_, field, index % 8);
+  };
+  const auto begin = [&](int lane) {
+    const int part = lane / 8;
+    const int first = lane % 8 * 2;
+    return std::min(position(part, first), position(part, first + 1));
+  };
+  int offset = 0;
+  for (int lane = 0; lane < vector_bits_ / 16; ++lane) offset = std::max(offset, begin(lane) % 8);
+  Pairs pairs;
+  pairs.windows = vector_constant<uint8_t>(vector_bits_, [&](int i) -> int {
+    const int at = begin(i / 2);
+    if (i % 2 == 0) return at / 8;
+    return at % 8 + 2 * bits <= 8 ? no_byte : at / 8 + 1;
+  });
+  const auto factor = [&](int lane) { return 1 << (offset - begin(lane) % 8); };
+  for (int lane = 0; lane < vector_bits_ / 16; ++lane) {
+    if (factor(lane) != 1) pairs.scale = vector_constant<uint16_t>(vector_bits_, factor);
+  }
+  pairs.odd_bytes =
+      vector_constant<uint8_t>(vector_bits_, [](int i) { return i % 2 == 1 ? 0xff : 0; });
+  const bool is_even_first = position(0, 0) < position(0, 1);
+  pairs.even_bit = offset + (is_even_first ? 0 : bits);
+  pairs.odd_bit = offset + (is_even_first ? bits : 0);
+  return pairs;
+}
+
 void BitUnpacker::reserve_constants(LaneEmitter& emitter) const {
   if (!arrangement_.empty()) emitter.reserve_vector(arrangement_);
   for (const FieldConstants& field : fields_) {
@@ -98,7 +138,12 @@ void BitUnpacker::reserve_constants(LaneEmitter& emitter) const {
       if (!bytes->empty()) emitter.reserve_vector(*bytes);
     }
   }
-  if (has_byte_permute() || are_nibbles()) emitter.reserve_vector(value_mask_);
+  if (pairs_) {
+    for (const auto* bytes : {&pairs_->windows, &pairs_->scale, &pairs_->odd_bytes}) {
+      if (!bytes->empty()) emitter.reserve_vector(*bytes);
+    }
+  }
+  if (has_byte_permute() || are_nibbles() || pairs_) emitter.reserve_vector(value_mask_);
 }
 
 void BitUnpacker::emit_unpack(LaneEmitter& emitter, const Xbyak::Address& from,
@@ -171,13 +216,47 @@ void BitUnpacker::emit_spread(LaneEmitter& emitter, const Xmm& bytes) const {
     has_byte_permute() ? code.vpermb(bytes, order, bytes) : code.vpermw(bytes, order, bytes);
   }
   if (has_byte_permute()) return emit_extract_fields_vbmi(emitter, bytes);
-  if (fields_.size() == 1) return emit_extract(emitter, fields_[0], bytes, bytes);
+  if (pairs_) return emit_extract_pairs(emitter, bytes);
   const OwnedVector high = emitter.scratch();
   const Xmm upper = high.as(vector_bits_);
   emit_extract(emitter, fields_[1], bytes, upper);
   code.vpsllw(upper, upper, static_cast<uint8_t>(fields_[1].value_bit));
   emit_extract(emitter, fields_[0], bytes, bytes);
   emit_or(emitter, bytes, bytes, upper);
+}
+
+/// Each pair is in a 16-bit lane, at the same offset in all of them; from there its elements move
+/// to the lane's bytes.
+void BitUnpacker::emit_extract_pairs(LaneEmitter& emitter, const Xmm& bytes) const {
+  Assembler& code = emitter.code();
+  const OwnedVector other = emitter.scratch();
+  const Xmm odd = other.as(vector_bits_);
+  const auto with_constant = [&](const std::vector<uint8_t>& constant, const auto& emit) {
+    OwnedVector fallback;
+    emit(emitter.vector(constant, fallback));
+  };
+  with_constant(pairs_->windows, [&](const Xmm& order) { code.vpshufb(bytes, bytes, order); });
+  if (!pairs_->scale.empty()) {
+    with_constant(pairs_->scale, [&](const Xmm& scale) { code.vpmullw(bytes, bytes, scale); });
+  }
+  const int shift = pairs_->odd_bit - 8;
+  if (shift <= 0) {
+    code.vpsllw(odd, bytes, static_cast<uint8_t>(-shift));
+  } else {
+    code.vpsrlw(odd, bytes, static_cast<uint8_t>(shift));
+  }
+  if (pairs_->even_bit != 0) {
+    code.vpsrlw(bytes, bytes, static_cast<uint8_t>(pairs_->even_bit));
+  }
+  with_constant(pairs_->odd_bytes, [&](const Xmm& bytes_of_odd) {
+    constexpr uint8_t b_where_c_else_a = 0xd8;
+    if (target_.has_avx512()) {
+      code.vpternlogd(bytes, odd, bytes_of_odd, b_where_c_else_a);
+    } else {
+      code.vpblendvb(bytes, bytes, odd, bytes_of_odd);
+    }
+  });
+  with_constant(value_mask_, [&](const Xmm& mask) { emit_and(emitter, bytes, bytes, mask); });
 }
 
 /// Bytes of one field: even elements in the low bytes of 16-bit lanes, odd ones in the high bytes.

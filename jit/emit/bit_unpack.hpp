@@ -29,9 +29,19 @@ class BitUnpacker {
     std::vector<uint8_t> odd_scale;
   };
 
+  /// Two adjacent elements of one field each, which 16 bits from a byte's begin on hold.
+  struct Pairs {
+    std::vector<uint8_t> windows;  ///< the bytes of each 16-bit lane's pair
+    std::vector<uint8_t> scale;    ///< factors that move pairs to one offset; empty: none is moved
+    std::vector<uint8_t> odd_bytes;  ///< all ones in the bytes of odd elements
+    int even_bit = 0;                ///< where elements of moved pairs begin
+    int odd_bit = 0;
+  };
+
   bool has_byte_permute() const { return target_.supports(Feature::avx512_vbmi); }
   bool are_nibbles() const;
   FieldConstants constants_of(int value_bit, int width) const;
+  Pairs pairs() const;
   int part_origin(int part) const;
   void emit_unpack_nibbles(LaneEmitter& emitter, const Xbyak::Address& from,
                            const Xbyak::Xmm& to) const;
@@ -39,6 +49,7 @@ class BitUnpacker {
   void emit_load_both_halves(LaneEmitter& emitter, const Xbyak::Address& from,
                              const Xbyak::Xmm& to) const;
   void emit_spread(LaneEmitter& emitter, const Xbyak::Xmm& bytes) const;
+  void emit_extract_pairs(LaneEmitter& emitter, const Xbyak::Xmm& bytes) const;
   void emit_extract(LaneEmitter& emitter, const FieldConstants& field, const Xbyak::Xmm& bytes,
                     const Xbyak::Xmm& to) const;
   void emit_extract_fields_vbmi(LaneEmitter& emitter, const Xbyak::Xmm& bytes) const;
@@ -46,10 +57,11 @@ class BitUnpacker {
   const Target& target_;
   ElementType element_;
   int vector_bits_;
-  int bytes_;  ///< in memory, of one vector of elements
-  std::vector<FieldConstants> fields_;
-  std::vector<uint8_t> arrangement_;  ///< AVX-512: the source of each byte, or 16-bit lane
-  std::vector<uint8_t> value_mask_;   ///< VBMI, and elements of 4 bits on AVX2
+  int bytes_;                           ///< in memory, of one vector of elements
+  std::vector<FieldConstants> fields_;  ///< but of pairs
+  std::optional<Pairs> pairs_;          ///< elements of one field, without VBMI
+  std::vector<uint8_t> arrangement_;    ///< AVX-512: the source of each byte, or 16-bit lane
+  std::vector<uint8_t> value_mask_;     ///< but of split layouts without VBMI
 };
 
 }  // namespace castor::jit

@@ -32,15 +32,26 @@ bool has_blocks(const NestForm& form, int32_t elements, int32_t scales) {
 }
 
 void emit_signed_nibbles(Assembler& code, const Xbyak::Zmm& codes, const Xbyak::Zmm& signs,
-                         const Xbyak::Operand& sign_bits) {
+                         const Xbyak::Operand& sign_bits, const Xbyak::Zmm& order,
+                         BytesApart form) {
   const Section section = code.section(CodeSection::encoded_products);
   constexpr uint8_t a_or_b_and_c = 0xf8;
   code.vpsrlw(signs, signs, 4);
   code.vpternlogd(codes, signs, sign_bits, a_or_b_and_c);
-  code.vpmaddubsw(
-      codes, codes,
-      code.constant(vector_constant<uint8_t>(512, [](int i) { return i % 2 == 0 ? 1 : 1 << 4; })));
-  code.vpmovwb(Xbyak::Ymm(codes.getIdx()), codes);
+  if (form == BytesApart::by_permutation) {
+    code.vpmaddubsw(codes, codes, code.constant(vector_constant<uint8_t>(512, [](int i) {
+      return i % 2 == 0 ? 1 : 1 << 4;
+    })));
+  } else {  // the codes of a pair are 16 bits from each other
+    code.vpsrld(signs, codes, 16 - 4);
+    code.vpord(codes, codes, signs);
+  }
+  code.vpermb(codes, order, codes);
+}
+
+std::vector<uint8_t> order_of_pairs(BytesApart form) {
+  if (form == BytesApart::by_permutation) return every_second<uint8_t>(512, 0);
+  return vector_constant<uint8_t>(512, [](int i) { return 4 * (i % 16) + i / 16 % 2; });
 }
 
 BlockEmitter::BlockEmitter(const Nest& nest, const NestForm& form, Assembler& code,

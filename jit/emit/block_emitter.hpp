@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "jit/emit/bytes_apart.hpp"
 #include "jit/emit/control_flow.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/emit/nest_loops.hpp"
@@ -42,9 +44,14 @@ void emit_unless_row_is_done(Assembler& code, const EmitTail& emit_tail) {
 bool has_blocks(const NestForm& form, int32_t elements, int32_t scales);
 
 /// codes = pairs of the 4-bit codes in its bytes, in the lower half. They get their signs: that bit
-/// of the bytes of `signs`, shifted by four, which `sign_bits` have. Overwrites `signs`.
+/// of the bytes of `signs`, shifted by four, which `sign_bits` have. Overwrites `signs`. `order`:
+/// order_of_pairs of the form that the bytes are in.
 void emit_signed_nibbles(Assembler& code, const Xbyak::Zmm& codes, const Xbyak::Zmm& signs,
-                         const Xbyak::Operand& sign_bits);
+                         const Xbyak::Operand& sign_bits, const Xbyak::Zmm& order, BytesApart form);
+
+/// vpermb: the byte that has each pair of codes. By permutation that is every even one, so that the
+/// same order takes the lower bytes of two vectors apart.
+std::vector<uint8_t> order_of_pairs(BytesApart form);
 
 /// Does whole blocks of a nest in another way than its lane program, which does the others.
 class BlockEmitter {

@@ -5,7 +5,7 @@
 #include <array>
 #include <span>
 
-#include "jit/emit/byte_table_avx2.hpp"
+#include "jit/emit/byte_table_sixteens.hpp"
 #include "jit/emit/i32_table.hpp"
 #include "jit/emit/nibble_look_up.hpp"
 #include "jit/emit/op_helpers.hpp"
@@ -194,7 +194,7 @@ void emit_look_up_positive(LaneEmitter& emitter, const ByteTable& table, const X
 
 /// Whether a table is too large for the one instruction that the target has.
 bool is_in_sixteens(const LaneEmitter& emitter, const ByteTable& table) {
-  return table.index_bits != 4 && !emitter.has_avx512();
+  return table.index_bits != 4 && !emitter.target().supports(Feature::avx512_vbmi);
 }
 
 }  // namespace
@@ -281,12 +281,21 @@ void emit_look_up(LaneEmitter& emitter, const LaneInst& inst) {
   const ByteTable& table = emitter.program().tables[static_cast<size_t>(inst.table)];
   const Xmm bytes = emitter.use(inst.a);
   // Apart: the table may be loaded into a register while the bytes are still needed.
-  emit_look_up_bytes(emitter, table, bytes, emitter.define_apart());
+  const Xmm to = emitter.define_apart();
+  if (!is_in_sixteens(emitter, table)) return emit_look_up_bytes(emitter, table, bytes, to);
+  const LaneInst& index = emitter.program().code[static_cast<size_t>(inst.a)];
+  const bool is_code = index.op == LaneOp::load &&
+                       bits_of(emitter.program().sources[static_cast<size_t>(index.imm)].element) <=
+                           table.index_bits;
+  const UpperBits upper_bits = is_code ? UpperBits::zero : UpperBits::any;
+  emit_look_up_in_sixteens(emitter, table, bytes, upper_bits, to);
 }
 
 void emit_look_up_bytes(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes,
                         const Xmm& to) {
-  if (is_in_sixteens(emitter, table)) return emit_look_up_in_sixteens(emitter, table, bytes, to);
+  if (is_in_sixteens(emitter, table)) {
+    return emit_look_up_in_sixteens(emitter, table, bytes, UpperBits::any, to);
+  }
   if (table.index_bits != 8) {
     return emit_look_up_in_one(emitter, table, EntryByte::low, bytes, to);
   }

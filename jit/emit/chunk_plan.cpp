@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ir/shape/reduction.hpp"
+#include "jit/core/core_tuning.hpp"
 #include "jit/emit/bit_fields.hpp"
 #include "jit/emit/packer.hpp"
 #include "jit/emit/power_codes.hpp"
@@ -68,6 +69,7 @@ namespace {
 ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& target) {
   ChunkPlan plan;
   plan.lanes = target.vector_bits() / nest.program.widest_bits();
+  if (target.tuning().conversion.merges_bytes) plan.bytes_apart = BytesApart::by_merges;
   if (scales_codes(nest, form, target)) {
     plan.instead = CodeScaling{};
   } else if (scales_nibbles(nest, form, target)) {

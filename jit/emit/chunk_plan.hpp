@@ -4,6 +4,7 @@
 
 #include <variant>
 
+#include "jit/emit/bytes_apart.hpp"
 #include "jit/plan/nest.hpp"
 #include "jit/target.hpp"
 
@@ -35,6 +36,7 @@ struct ChunkPlan {
   /// What does most elements instead of the lane program, if anything does.
   std::variant<std::monostate, CodeTables, CodeScaling, NibbleScaling, PowerCoding, QuotientCoding>
       instead;
+  BytesApart bytes_apart = BytesApart::by_permutation;  ///< how 16-bit lanes are encoded
   int pending_vectors = 0;  ///< registers that packing holds between chunks
   /// Vectors of partial results of each accumulator in a row that is folded; 0: none is.
   int fold_vectors = 0;

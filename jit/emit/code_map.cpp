@@ -58,4 +58,15 @@ std::optional<std::vector<uint8_t>> code_map(const LaneProgram& program) {
   return map;
 }
 
+bool moves_bits(const std::vector<uint8_t>& map) {
+  for (size_t code = 0; code < map.size(); ++code) {
+    uint8_t sum = 0;
+    for (size_t bit = 1; bit < map.size(); bit *= 2) {
+      if ((code & bit) != 0) sum ^= map[bit];
+    }
+    if (sum != map[code]) return false;
+  }
+  return true;
+}
+
 }  // namespace castor::jit

@@ -16,4 +16,7 @@ namespace castor::jit {
 /// low bits, constants, sums, differences, bits and tables of bytes.
 std::optional<std::vector<uint8_t>> code_map(const LaneProgram& program);
 
+/// Whether what becomes of a code is the sum, without carries, of what becomes of its bits.
+bool moves_bits(const std::vector<uint8_t>& map);
+
 }  // namespace castor::jit

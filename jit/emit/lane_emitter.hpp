@@ -10,6 +10,7 @@
 
 #include "jit/code.hpp"
 #include "jit/emit/assembler.hpp"
+#include "jit/emit/bytes_apart.hpp"
 #include "jit/lane/hoist.hpp"
 #include "jit/lane/program.hpp"
 #include "jit/target.hpp"
@@ -120,8 +121,12 @@ class LaneEmitter {
   void emit_chunk(std::span<Source* const> sources, std::span<Sink* const> sinks,
                   CodeSection section = CodeSection::chunk, int number = CodeNote::no_number);
 
+  /// Sets how encoders take the bytes of 16-bit lanes; before any code is emitted.
+  void set_bytes_apart(BytesApart form) { bytes_apart_ = form; }
+
   // For emitters of operations, sources and sinks.
   Assembler& code() { return code_; }
+  BytesApart bytes_apart() const { return bytes_apart_; }
   const Target& target() const { return target_; }
   const LaneProgram& program() const { return program_; }
   bool has_avx512() const { return target_.has_avx512(); }
@@ -210,6 +215,7 @@ class LaneEmitter {
   const Target& target_;
   const LaneProgram& program_;
   const int lanes_;
+  BytesApart bytes_apart_ = BytesApart::by_permutation;
   std::vector<Location> locations_;
   std::vector<LaneId> last_use_;
   std::vector<bool> pinned_;       // constants and hoisted values that keep their register

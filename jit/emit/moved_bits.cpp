@@ -24,18 +24,6 @@ constexpr int products_at_once = 8;  ///< bytes that one matrix multiplies
 /// Matrices by the byte of a source's group that they are multiplied by.
 using Matrices = std::map<int, uint64_t>;
 
-/// Whether what becomes of a code is the sum, without carries, of what becomes of its bits.
-bool moves_bits(const std::vector<uint8_t>& map) {
-  for (size_t code = 0; code < map.size(); ++code) {
-    uint8_t sum = 0;
-    for (size_t bit = 1; bit < map.size(); bit *= 2) {
-      if ((code & bit) != 0) sum ^= map[bit];
-    }
-    if (sum != map[code]) return false;
-  }
-  return true;
-}
-
 /// What each byte of a sink's group is a sum of. Bit i of a product is the parity of the byte under
 /// a mask, which is byte 7 - i of the matrix.
 std::vector<Matrices> matrices_of(ElementType from, ElementType to,
@@ -72,18 +60,12 @@ struct MovedBits::Block {
   OwnedMask store_mask;
 };
 
-std::optional<MovedBits> MovedBits::of(const Nest& nest, const NestForm& form,
-                                       const Target& target) {
+std::unique_ptr<MovedBits> MovedBits::of(ElementType from, ElementType to,
+                                         const std::vector<uint8_t>& map, const Target& target) {
   const bool has_instructions =
       target.supports(Feature::gfni) && target.supports(Feature::avx512_vbmi);
-  if (!has_instructions || nest.operands() != 2) return {};
-  if (form.access[0] != Access::contiguous || form.access[1] != Access::contiguous) return {};
-  // Constants and tables of long programs, which stay in registers, would leave none for orders.
-  constexpr size_t max_operations = 12;
-  if (nest.program.code.size() > max_operations) return {};
-  const std::optional<std::vector<uint8_t>> map = code_map(nest.program);
-  if (!map || !moves_bits(*map)) return {};
-  return MovedBits(nest.element(0), nest.element(1), *map);
+  if (!has_instructions || !moves_bits(map)) return nullptr;
+  return std::unique_ptr<MovedBits>(new MovedBits(from, to, map));
 }
 
 MovedBits::MovedBits(ElementType from, ElementType to, const std::vector<uint8_t>& map)

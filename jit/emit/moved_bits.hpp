@@ -8,28 +8,27 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <vector>
 
-#include "jit/emit/frame.hpp"
-#include "jit/emit/lane_emitter.hpp"
-#include "jit/emit/nest_loops.hpp"
-#include "jit/plan/nest.hpp"
+#include "jit/emit/packed_loop.hpp"
 
 namespace castor::jit {
 
 /// How blocks of elements are made. A work vector has one or more parts, each of which holds one
 /// term of the sum of each of the block's result bytes. Within it, bytes of the same number in
 /// their groups of eight elements follow each other, since they share a matrix.
-class MovedBits {
+class MovedBits final : public PackedLoop {
  public:
-  /// Nothing for nests that do anything else, and on targets without these products.
-  static std::optional<MovedBits> of(const Nest& nest, const NestForm& form, const Target& target);
+  /// Null where a code is not the sum of what its bits become, and on targets without these
+  /// products. `map`: what becomes of each code.
+  static std::unique_ptr<MovedBits> of(ElementType from, ElementType to,
+                                       const std::vector<uint8_t>& map, const Target& target);
 
-  /// Elements that an iteration does.
-  int elements() const { return blocks_ * block_elements(); }
-  /// Emits a loop from gpr::index on, while another iteration ends at gpr::extent or before.
-  void emit(Stores stores, LaneEmitter& emitter, const Frame& frame, NestLoops& loops) const;
+  std::string_view name() const override { return "bits"; }
+  int elements() const override { return blocks_ * block_elements(); }
+  void emit(Stores stores, LaneEmitter& emitter, const Frame& frame,
+            NestLoops& loops) const override;
 
  private:
   using Bytes = std::array<uint8_t, 64>;

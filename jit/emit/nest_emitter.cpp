@@ -9,10 +9,9 @@
 
 #include "jit/emit/control_flow.hpp"
 #include "jit/emit/frame.hpp"
-#include "jit/emit/moved_bits.hpp"
 #include "jit/emit/nest_loops.hpp"
 #include "jit/emit/nest_operands.hpp"
-#include "jit/emit/packed_copy.hpp"
+#include "jit/emit/packed_loop.hpp"
 #include "jit/emit/power_codes.hpp"
 #include "jit/emit/quotient_codes.hpp"
 #include "jit/emit/row_blocks.hpp"
@@ -57,8 +56,10 @@ Frame::Needs frame_needs(const Nest& nest, const NestForm& form, const ChunkPlan
           .periods = form.has_periods()};
 }
 
-/// The registers that row tables, scaled codes and accumulators use.
-TakenRegisters taken_registers(const Nest& nest, const ChunkPlan& plan, const Target& target) {
+/// The registers that packed codes, row tables, scaled codes and accumulators use.
+TakenRegisters taken_registers(const Nest& nest, const ChunkPlan& plan, const Target& target,
+                               const PackedLoop* packed) {
+  if (packed != nullptr) return {.vectors = packed->taken_vectors()};
   if (plan.scales_codes()) return {CodeScaler::taken_vectors, CodeScaler::taken_masks};
   if (plan.scales_nibbles()) return {NibbleScaler::taken_vectors, NibbleScaler::taken_masks};
   if (plan.encodes_powers()) return {PowerCoder::taken_vectors, PowerCoder::taken_masks};
@@ -100,12 +101,14 @@ class NestEmitter {
         code_(buffer, target.frame_pointers),
         frame_(code_, form.rank, staging_bytes(nest, form, target, plan_),
                frame_needs(nest, form, plan_)),
+        packed_(packed_loop(nest, form, target)),
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors,
                loop_levels(nest.program, source_levels(nest, form, plan_)),
-               taken_registers(nest, plan_, target)),
+               taken_registers(nest, plan_, target, packed_.get())),
         loops_(code_, nest, plan_.fold_vectors > 0),
         operands_(nest, form, plan_, lanes_, frame_),
         sources_(operands_.sources()) {
+    lanes_.set_bytes_apart(plan_.bytes_apart);
     if (plan_.fold_vectors > 0) {
       folds_.emplace(nest, plan_, lanes_, frame_, operands_);
       operands_.set_sinks(folds_->sinks());
@@ -172,6 +175,7 @@ class NestEmitter {
   const ArgumentLayout layout_;
   Assembler code_;
   Frame frame_;
+  const std::unique_ptr<const PackedLoop> packed_;  ///< null where codes are unpacked
   LaneEmitter lanes_;
   NestLoops loops_;
   NestOperands operands_;
@@ -305,13 +309,14 @@ void NestEmitter::emit_folded_row() {
 }
 
 std::unique_ptr<BlockEmitter> NestEmitter::make_block_emitter() {
-  const auto make = [&]<class Emitter>(std::type_identity<Emitter>) {
-    return std::make_unique<Emitter>(nest_, form_, code_, frame_, loops_);
+  const auto make = [&]<class Emitter>(std::type_identity<Emitter>, auto... more) {
+    return std::make_unique<Emitter>(nest_, form_, code_, frame_, loops_, more...);
   };
   if (plan_.scales_codes()) return make(std::type_identity<CodeScaler>());
   if (plan_.scales_nibbles()) return make(std::type_identity<NibbleScaler>());
-  if (plan_.encodes_powers()) return make(std::type_identity<PowerCoder>());
-  if (plan_.encodes_quotients()) return make(std::type_identity<QuotientCoder>());
+  if (plan_.encodes_powers()) return make(std::type_identity<PowerCoder>(), plan_.bytes_apart);
+  if (plan_.encodes_quotients())
+    return make(std::type_identity<QuotientCoder>(), plan_.bytes_apart);
   return nullptr;
 }
 
@@ -438,11 +443,7 @@ void NestEmitter::emit_elements_to_alignment() {
 
 /// Whole iterations, while that many elements are left.
 void NestEmitter::emit_main_loop() {
-  if (copies_packed(nest_, form_)) {
-    emit_packed_copy(nest_, form_.stores, lanes_, frame_, loops_);
-  } else if (const auto moved = MovedBits::of(nest_, form_, target_)) {
-    moved->emit(form_.stores, lanes_, frame_, loops_);
-  }
+  if (packed_ != nullptr) packed_->emit(form_.stores, lanes_, frame_, loops_);
   loops_.emit_main_loop(plan_.lanes * plan_.chunks, [&] {
     operands_.enter_main_loop();
     for (int chunk = 0; chunk < plan_.chunks; ++chunk) emit_main_loop_chunk(chunk);

@@ -2,6 +2,7 @@
 #include "jit/emit/nine_bit_encoder.hpp"
 
 #include "jit/emit/byte_table.hpp"
+#include "jit/emit/bytes_of_lanes.hpp"
 #include "jit/emit/op_helpers.hpp"
 #include "jit/emit/vector_constant.hpp"
 
@@ -14,25 +15,11 @@ constexpr uint8_t a_or_b_and_c = 0xf8;  // vpternlog
 constexpr int ninth_bit = 0x01;         // in the upper byte
 constexpr int sign_bit = 0x80;
 
-/// The lower or upper bytes of the 16-bit lanes of two vectors.
-OwnedVector emit_join(LaneEmitter& emitter, const Xmm& low, const Xmm& high, int offset) {
-  Assembler& code = emitter.code();
-  OwnedVector joined = emitter.scratch();
-  const Xbyak::Zmm to = zmm(joined.as(vector_bits));
-  code.vmovdqa64(to, zmm(low));
-  OwnedVector fallback;
-  const Xmm order = emitter.vector(every_second<uint8_t>(vector_bits, offset), fallback);
-  code.vpermt2b(to, zmm(order), zmm(high));
-  return joined;
-}
-
 }  // namespace
 
 void NineBitEncoder::reserve_constants(LaneEmitter& emitter) const {
   reserve_table(emitter, table_);
-  for (const int offset : {0, 1}) {
-    emitter.reserve_vector(every_second<uint8_t>(vector_bits, offset));
-  }
+  reserve_bytes_of_lanes(emitter, emitter.bytes_apart());
   for (const int bit : {ninth_bit, sign_bit}) {
     emitter.reserve_vector(repeated_constant<uint8_t>(vector_bits, bit));
   }
@@ -41,7 +28,8 @@ void NineBitEncoder::reserve_constants(LaneEmitter& emitter) const {
 OwnedVector NineBitEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
                                         const Xmm& high) const {
   Assembler& code = emitter.code();
-  const OwnedVector upper = emit_join(emitter, low, high, 1);
+  const OwnedVector upper =
+      emit_bytes_of_lanes(emitter, low, high, BytePart::upper, emitter.bytes_apart());
   const Xbyak::Zmm upper_bytes = zmm(upper.as(vector_bits));
   OwnedVector codes = emitter.scratch();
   const Xbyak::Zmm result = zmm(codes.as(vector_bits));
@@ -49,7 +37,8 @@ OwnedVector NineBitEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
     return zmm(emitter.vector(repeated_constant<uint8_t>(vector_bits, bit), fallback));
   };
   {
-    const OwnedVector indices = emit_join(emitter, low, high, 0);
+    const OwnedVector indices =
+        emit_bytes_of_lanes(emitter, low, high, BytePart::lower, emitter.bytes_apart());
     const OwnedVector others = emitter.scratch();
     emit_look_up_both(emitter, table_, indices.as(vector_bits), codes.as(vector_bits),
                       others.as(vector_bits));
@@ -62,6 +51,7 @@ OwnedVector NineBitEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
   }
   OwnedVector fallback;
   code.vpternlogd(result, upper_bytes, constant(sign_bit, fallback), a_or_b_and_c);
+  emit_in_order(emitter, result, emitter.bytes_apart());
   return codes;
 }
 

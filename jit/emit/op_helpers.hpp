@@ -37,11 +37,14 @@ inline Xbyak::Zmm zmm(const Xmm& vector) { return Xbyak::Zmm(vector.getIdx()); }
 inline size_t width_index(int bits) { return bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3; }
 
 // Logic on whole registers, in the encoding that the target has.
-inline void emit_and(LaneEmitter& emitter, const Xmm& to, const Xmm& a, const Xmm& b) {
+inline void emit_and(LaneEmitter& emitter, const Xmm& to, const Xmm& a, const Xbyak::Operand& b) {
   emitter.has_avx512() ? emitter.code().vpandd(to, a, b) : emitter.code().vpand(to, a, b);
 }
 inline void emit_or(LaneEmitter& emitter, const Xmm& to, const Xmm& a, const Xmm& b) {
   emitter.has_avx512() ? emitter.code().vpord(to, a, b) : emitter.code().vpor(to, a, b);
+}
+inline void emit_xor(LaneEmitter& emitter, const Xmm& to, const Xmm& a, const Xbyak::Operand& b) {
+  emitter.has_avx512() ? emitter.code().vpxord(to, a, b) : emitter.code().vpxor(to, a, b);
 }
 inline void emit_zero(LaneEmitter& emitter, const Xmm& to) {
   emitter.has_avx512() ? emitter.code().vpxord(to, to, to) : emitter.code().vpxor(to, to, to);

@@ -2,23 +2,32 @@
 // Sub-byte elements that a nest stores as they are: their bytes are copied, and never unpacked.
 #pragma once
 
-#include "jit/emit/frame.hpp"
-#include "jit/emit/lane_emitter.hpp"
-#include "jit/emit/nest_loops.hpp"
-#include "jit/plan/nest.hpp"
+#include <memory>
+#include <vector>
+
+#include "jit/emit/packed_loop.hpp"
 
 namespace castor::jit {
 
-/// Whether all that the nest does is to store the bits of consecutive sub-byte elements as elements
-/// of the same storage, from a byte's first bit on.
-bool copies_packed(const Nest& nest, const NestForm& form);
+/// Copies the bytes of elements that keep their codes and their storage.
+class PackedCopy final : public PackedLoop {
+ public:
+  /// Null where codes or their order in bytes change. `map`: what becomes of each code.
+  static std::unique_ptr<PackedCopy> of(ElementType from, ElementType to,
+                                        const std::vector<uint8_t>& map, const Target& target);
 
-/// Elements that an iteration of the copy does: those of three or four vectors of whole bytes.
-int packed_copy_elements(const Nest& nest, const Target& target);
+  std::string_view name() const override { return "copy"; }
+  /// Those of three or four vectors of whole bytes.
+  int elements() const override { return vectors_ * vector_bits_ / element_bits_; }
+  void emit(Stores stores, LaneEmitter& emitter, const Frame& frame,
+            NestLoops& loops) const override;
 
-/// Emits a loop that copies, from gpr::index on, while another iteration ends at gpr::extent or
-/// before.
-void emit_packed_copy(const Nest& nest, Stores stores, LaneEmitter& emitter, const Frame& frame,
-                      NestLoops& loops);
+ private:
+  PackedCopy(int element_bits, int vector_bits);
+
+  int element_bits_;
+  int vector_bits_;
+  int vectors_;  ///< three hold whole groups of eight elements of 3 and 6 bits
+};
 
 }  // namespace castor::jit

@@ -16,8 +16,10 @@ using Xbyak::Opmask;
 using Xbyak::Zmm;
 
 // Registers with one meaning for the whole function (PowerCoder::taken_vectors).
-const Zmm even_bytes(31);  ///< the lower byte of each float in two vectors
-const Zmm odd_bytes(30);
+// By permutation: the lower and the upper byte of each 16-bit lane of two vectors. By merges: the
+// order of results; the upper bytes of lanes.
+const Zmm order(31);
+const Zmm parting(30);
 const Zmm all_ones(29);
 const Zmm signs(28);  ///< the bit of each byte that has a code's sign
 const Zmm table(27);  ///< mantissas, or classes of narrow codes
@@ -44,6 +46,8 @@ constexpr int max_exponent_byte = 0xff;
 
 constexpr uint8_t less = 1;
 constexpr uint8_t greater = 6;
+constexpr uint8_t b_where_c_else_a = 0xd8;  // vpternlog
+constexpr uint8_t a_where_c_else_b = 0xe4;
 
 constexpr ConvertOptions saturating = {.overflow = Overflow::saturate};
 
@@ -108,11 +112,12 @@ bool encodes_powers(const Nest& nest, const NestForm& form, const Target& target
 }
 
 PowerCoder::PowerCoder(const Nest& nest, const NestForm& form, Assembler& code, const Frame& frame,
-                       NestLoops& loops)
+                       NestLoops& loops, BytesApart apart)
     : BlockEmitter(nest, form, code, frame, loops),
       floats_(static_cast<size_t>(nest.program.scaled_floats.floats)),
       powers_(static_cast<size_t>(nest.program.scaled_floats.powers)),
       code_bits_(bits_of(nest.program.sinks[0].element)),
+      apart_(apart),
       tables_(nest.program.sinks[0].element) {}
 
 Xbyak::Address PowerCoder::bytes(int value) {
@@ -123,8 +128,10 @@ void PowerCoder::emit_constants() {
   const auto emit_load = [&](const Zmm& to, const std::vector<uint8_t>& constant) {
     code_.vmovups(to, code_.constant(constant));
   };
-  emit_load(even_bytes, vector_constant<uint8_t>(512, [](int i) { return 2 * i; }));
-  emit_load(odd_bytes, vector_constant<uint8_t>(512, [](int i) { return 2 * i + 1; }));
+  const bool merges = apart_ == BytesApart::by_merges;
+  emit_load(order, merges && !has_narrow_codes() ? order_of_merged() : order_of_pairs(apart_));
+  emit_load(parting,
+            merges ? repeated_constant<uint16_t>(512, 0xff00) : every_second<uint8_t>(512, 1));
   emit_load(all_ones, repeated_constant<uint8_t>(512, 0xff));
   const std::vector<uint8_t>& by_mantissa =
       has_narrow_codes() ? tables_.classes : tables_.mantissas;
@@ -153,23 +160,35 @@ void PowerCoder::emit_bases() {
   code_.vpsubd(bases, bases, temporary);
 }
 
-/// low, high = the bytes of a group's floats; exponents = theirs; temporary = the bases of their
-/// blocks.
-void PowerCoder::emit_exponents(int group) {
+/// low, high = the bytes of a group's floats. Overwrites code_bytes.
+void PowerCoder::emit_bytes_apart(int group) {
   const Xbyak::Reg64 from = frame_.emit_pointer(floats_);
   const int begin = 2 * group * group_elements;
   code_.vmovups(high, code_.ptr[from + gpr::index * 2 + begin]);
   code_.vmovups(code_bytes, code_.ptr[from + gpr::index * 2 + begin + group_elements]);
-  code_.vmovdqa64(low, even_bytes);
-  code_.vpermi2b(low, high, code_bytes);
-  code_.vpermt2b(high, odd_bytes, code_bytes);
+  if (apart_ == BytesApart::by_permutation) {
+    code_.vmovdqa64(low, order);
+    code_.vpermi2b(low, high, code_bytes);
+    code_.vpermt2b(high, parting, code_bytes);
+    return;
+  }
+  code_.vpsllw(low, code_bytes, 8);
+  code_.vpternlogd(low, high, parting, a_where_c_else_b);
+  code_.vpsrlw(high, high, 8);
+  code_.vpternlogd(high, code_bytes, parting, b_where_c_else_a);
+}
+
+/// low, high = the bytes of a group's floats; exponents = theirs; temporary = the bases of their
+/// blocks.
+void PowerCoder::emit_exponents(int group) {
+  emit_bytes_apart(group);
   // The lower byte begins with the exponent's last bit.
   code_.vpmovb2m(chosen, low);
   code_.vpaddb(exponents, high, high);
   code_.vpsubb(exponents | chosen, exponents, all_ones);
   constexpr int i32_bytes = 4;
   code_.vmovups(temporary, code_.constant(vector_constant<uint8_t>(512, [&](int i) {
-    return i32_bytes * ((group * group_elements + i) / block_);
+    return i32_bytes * ((group * group_elements + element_of_byte(apart_, i)) / block_);
   })));
   code_.vpermb(temporary, temporary, bases);
 }
@@ -242,7 +261,7 @@ void PowerCoder::emit_store(int group, Stores stores) {
   const Xbyak::Reg64 to = frame_.emit_pointer(sink_);
   const int first = group * group_elements;
   if (has_narrow_codes()) {
-    emit_signed_nibbles(code_, code_bytes, high, signs);
+    emit_signed_nibbles(code_, code_bytes, high, signs, order, apart_);
     return emit_result(code_.ptr[to + gpr::counter + first / 2], Xbyak::Ymm(code_bytes.getIdx()),
                        stores);
   }
@@ -250,6 +269,7 @@ void PowerCoder::emit_store(int group, Stores stores) {
     const Section section = code_.section(CodeSection::encoded_products);
     constexpr uint8_t a_or_b_and_c = 0xf8;
     code_.vpternlogd(code_bytes, high, signs, a_or_b_and_c);
+    if (apart_ == BytesApart::by_merges) code_.vpermb(code_bytes, order, code_bytes);
   }
   emit_result(code_.ptr[to + gpr::index + first], code_bytes, stores);
 }

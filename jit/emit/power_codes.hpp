@@ -55,7 +55,7 @@ class PowerCoder final : public BlockEmitter {
   static constexpr uint32_t taken_masks = 0xc0;
 
   PowerCoder(const Nest& nest, const NestForm& form, Assembler& code, const Frame& frame,
-             NestLoops& loops);
+             NestLoops& loops, BytesApart apart);
 
   void emit_constants() override;
 
@@ -65,6 +65,7 @@ class PowerCoder final : public BlockEmitter {
   bool has_narrow_codes() const { return code_bits_ == 4; }
   void emit_blocks_loop(Stores stores) override;
   void emit_bases();
+  void emit_bytes_apart(int group);
   void emit_exponents(int group);
   void emit_wide_codes(const SharedLabel& exit);
   void emit_subnormal_codes(Xbyak::Label& exit);
@@ -75,6 +76,7 @@ class PowerCoder final : public BlockEmitter {
   const size_t floats_;
   const size_t powers_;
   const int code_bits_;
+  const BytesApart apart_;
   const PowerCodeTables tables_;
 };
 

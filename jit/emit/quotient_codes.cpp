@@ -17,8 +17,10 @@ using Xbyak::Opmask;
 using Xbyak::Zmm;
 
 // Registers with one meaning for the whole function (QuotientCoder::taken_vectors).
-const Zmm even_bytes(31);  ///< the lower byte of each word in two vectors
-const Zmm odd_bytes(30);
+// By permutation: the lower and the upper byte of each 16-bit lane of two vectors. By merges: the
+// order of results; the upper bytes of lanes.
+const Zmm order(31);
+const Zmm parting(30);
 const Zmm all_ones(29);
 const Zmm magnitudes(28);  ///< the bits of words that are not the sign
 const Zmm positions(27);   ///< the bits of bytes that are a position in an octave
@@ -51,7 +53,9 @@ constexpr int first_octave = -3;
 constexpr uint8_t not_greater = 2;
 constexpr uint8_t not_less = 5;
 constexpr uint8_t greater = 6;
-constexpr uint8_t a_or_b_and_c = 0xf8;
+constexpr uint8_t a_or_b_and_c = 0xf8;  // vpternlog
+constexpr uint8_t b_where_c_else_a = 0xd8;
+constexpr uint8_t a_where_c_else_b = 0xe4;
 
 /// Divisors whose limits and slack are normal numbers.
 constexpr ScaleRange divisor_range = {.min = uint32_t{f32_bias - 100} << f32_mantissa_bits,
@@ -77,10 +81,11 @@ bool encodes_quotients(const Nest& nest, const NestForm& form, const Target& tar
 }
 
 QuotientCoder::QuotientCoder(const Nest& nest, const NestForm& form, Assembler& code,
-                             const Frame& frame, NestLoops& loops)
+                             const Frame& frame, NestLoops& loops, BytesApart apart)
     : BlockEmitter(nest, form, code, frame, loops),
       floats_(static_cast<size_t>(nest.program.divided_floats.floats)),
-      divisors_(static_cast<size_t>(nest.program.divided_floats.divisors)) {}
+      divisors_(static_cast<size_t>(nest.program.divided_floats.divisors)),
+      apart_(apart) {}
 
 Xbyak::Address QuotientCoder::all(uint32_t bits) {
   return code_.constant(repeated_constant<uint32_t>(512, static_cast<int>(bits)));
@@ -94,8 +99,10 @@ void QuotientCoder::emit_constants() {
   const auto emit_load = [&](const Zmm& to, const std::vector<uint8_t>& constant) {
     code_.vmovups(to, code_.constant(constant));
   };
-  emit_load(even_bytes, vector_constant<uint8_t>(512, [](int i) { return 2 * i; }));
-  emit_load(odd_bytes, vector_constant<uint8_t>(512, [](int i) { return 2 * i + 1; }));
+  const bool merges = apart_ == BytesApart::by_merges;
+  emit_load(order, order_of_pairs(apart_));
+  emit_load(parting,
+            merges ? repeated_constant<uint16_t>(512, 0xff00) : every_second<uint8_t>(512, 1));
   emit_load(all_ones, repeated_constant<uint8_t>(512, 0xff));
   emit_load(magnitudes, repeated_constant<uint16_t>(512, 0x7fff));
   emit_load(positions, repeated_constant<uint8_t>(512, octave - 1));
@@ -141,24 +148,27 @@ void QuotientCoder::emit_limits() {
   code_.vpord(bases, bases, temporary);
 }
 
-/// to = what each block of a vector has in `by_block`, from a block on.
-void QuotientCoder::emit_of_blocks(const Zmm& to, const Zmm& by_block, int first_block,
-                                   int block_lanes) {
-  code_.vmovups(to, code_.constant(vector_constant<uint32_t>(
-                        512, [&](int lane) { return first_block + lane / block_lanes; })));
+/// to = what the block of each lane has in `by_block`.
+template <class BlockOf>
+void QuotientCoder::emit_of_blocks(const Zmm& to, const Zmm& by_block, const BlockOf& block_of) {
+  code_.vmovups(to, code_.constant(vector_constant<uint32_t>(512, block_of)));
   code_.vpermd(to, to, by_block);
 }
 
 /// low, high = how far a group's magnitudes are above the bases of their blocks; and their signs.
 void QuotientCoder::emit_differences(int group) {
   const Section section = code_.section(CodeSection::encoded_products);
-  const int block_lanes = block_ / 2;
   const Xbyak::Reg64 from = frame_.emit_pointer(floats_);
   const int begin = 2 * group * group_elements;
   code_.vmovups(low, code_.ptr[from + gpr::index * 2 + begin]);
   code_.vmovups(high, code_.ptr[from + gpr::index * 2 + begin + group_elements]);
-  code_.vmovdqa64(signs, odd_bytes);
-  code_.vpermi2b(signs, low, high);
+  if (apart_ == BytesApart::by_merges) {
+    code_.vpsrlw(signs, low, 8);
+    code_.vpternlogd(signs, high, parting, b_where_c_else_a);
+  } else {
+    code_.vmovdqa64(signs, parting);
+    code_.vpermi2b(signs, low, high);
+  }
   code_.vpandd(low, low, magnitudes);
   code_.vpandd(high, high, magnitudes);
   if (group == 0) {
@@ -167,29 +177,52 @@ void QuotientCoder::emit_differences(int group) {
     code_.vpmaxuw(top, top, low);
     code_.vpmaxuw(top, top, high);
   }
-  const int first_block = group * group_elements / block_;
-  emit_of_blocks(temporary, bases, first_block, block_lanes);
-  code_.vpsubusw(low, low, temporary);
-  emit_of_blocks(temporary, bases, first_block + group_elements / block_ / 2, block_lanes);
-  code_.vpsubusw(high, high, temporary);
+  const auto emit_less_base = [&](const Zmm& of, int first) {
+    constexpr int words_of_lane = 2;
+    emit_of_blocks(temporary, bases,
+                   [&](int lane) { return (first + words_of_lane * lane) / block_; });
+    code_.vpsubusw(of, of, temporary);
+  };
+  emit_less_base(low, group * group_elements);
+  emit_less_base(high, group * group_elements + group_elements / 2);
+}
+
+/// temporary, low = the lower and upper bytes of low and high.
+void QuotientCoder::emit_bytes_apart() {
+  if (apart_ == BytesApart::by_permutation) {
+    code_.vmovdqa64(temporary, order);
+    code_.vpermi2b(temporary, low, high);
+    code_.vpermt2b(low, parting, high);
+    return;
+  }
+  code_.vpsllw(temporary, high, 8);
+  code_.vpternlogd(temporary, low, parting, a_where_c_else_b);
+  code_.vpsrlw(low, low, 8);
+  code_.vpternlogd(low, high, parting, b_where_c_else_a);
+}
+
+/// The block of the elements whose limits the 32-bit lane of a vector has. The first lanes of 128
+/// bits have those of the bytes there: all are of one block, or by turns of two.
+int QuotientCoder::block_of_limits(int group, int lane) const {
+  const int byte = lane / 4 * 16 + lane % 4;
+  return (group * group_elements + element_of_byte(apart_, byte)) / block_;
 }
 
 /// low = the codes of a group, without signs.
 void QuotientCoder::emit_codes(int group) {
   const Section section = code_.section(CodeSection::encoded_products);
-  const int block_lanes = block_ / 4;
-  code_.vmovdqa64(temporary, even_bytes);
-  code_.vpermi2b(temporary, low, high);
-  code_.vpermt2b(low, odd_bytes, high);
+  emit_bytes_apart();
   // Two octaves a byte; four times the octave.
   code_.vpminub(low, low, bytes(octaves / 2 - 1));
   code_.vpsllw(low, low, 3);
   code_.vpsrlw(high, temporary, 5);
   code_.vpternlogd(low, high, bytes(4), a_or_b_and_c);
   code_.vpandd(temporary, temporary, positions);
-  emit_of_blocks(high, limits, group * group_elements / block_, block_lanes);
+  emit_of_blocks(high, limits, [&](int lane) { return block_of_limits(group, lane); });
+  const int next_lane = apart_ == BytesApart::by_merges ? 4 : 0;
   for (int i = 0; i < 3; ++i) {
-    code_.vpshufb(work, high, bytes(i));
+    code_.vpshufb(work, high,
+                  code_.constant(repeated_constant<uint16_t>(512, (i + next_lane) << 8 | i)));
     code_.vpcmpub(chosen, temporary, work, not_less);
     code_.vpsubb(low | chosen, low, all_ones);
   }
@@ -197,7 +230,7 @@ void QuotientCoder::emit_codes(int group) {
 }
 
 void QuotientCoder::emit_store(int group, Stores stores) {
-  emit_signed_nibbles(code_, low, signs, bytes(0x08));
+  emit_signed_nibbles(code_, low, signs, bytes(0x08), order, apart_);
   const int first = group * group_elements / 2;
   emit_result(code_.ptr[frame_.emit_pointer(sink_) + gpr::counter + first],
               Xbyak::Ymm(low.getIdx()), stores);

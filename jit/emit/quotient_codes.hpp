@@ -35,7 +35,7 @@ class QuotientCoder final : public BlockEmitter {
   static constexpr uint32_t taken_masks = 0x80;
 
   QuotientCoder(const Nest& nest, const NestForm& form, Assembler& code, const Frame& frame,
-                NestLoops& loops);
+                NestLoops& loops, BytesApart apart);
 
   void emit_constants() override;
 
@@ -44,10 +44,12 @@ class QuotientCoder final : public BlockEmitter {
   void emit_limits();
   void emit_limit(float multiple, const Xbyak::Zmm& to);
   void emit_differences(int group);
+  void emit_bytes_apart();
+  int block_of_limits(int group, int lane) const;
   void emit_codes(int group);
   void emit_store(int group, Stores stores);
-  void emit_of_blocks(const Xbyak::Zmm& to, const Xbyak::Zmm& by_block, int first_block,
-                      int block_lanes);
+  template <class BlockOf>
+  void emit_of_blocks(const Xbyak::Zmm& to, const Xbyak::Zmm& by_block, const BlockOf& block_of);
 
   /// A constant for all lanes.
   Xbyak::Address all(uint32_t bits);
@@ -56,6 +58,7 @@ class QuotientCoder final : public BlockEmitter {
 
   const size_t floats_;
   const size_t divisors_;
+  const BytesApart apart_;
 };
 
 }  // namespace castor::jit

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "jit/emit/byte_table.hpp"
+#include "jit/emit/bytes_of_lanes.hpp"
 #include "jit/emit/op_helpers.hpp"
 #include "jit/emit/vector_constant.hpp"
 
@@ -17,21 +18,15 @@ constexpr uint8_t compare_not_less_equal = 6;
 constexpr uint8_t a_xor_b_and_c = 0x78;  // vpternlog
 constexpr uint8_t a_and_c_or_b = 0xec;
 
-/// vpermt2b: the lower or upper byte of each 16-bit lane of two vectors.
-std::vector<uint8_t> every_second_byte(bool upper) {
-  return every_second<uint8_t>(vector_bits, upper ? 1 : 0);
-}
-
 }  // namespace
 
 void ThresholdEncoder::reserve_constants(LaneEmitter& emitter) const {
   reserve_table(emitter, table_.buckets);
-  emitter.reserve_vector(every_second_byte(false));
+  reserve_bytes_of_lanes(emitter, form_of(emitter));
   emitter.reserve_vector(repeated_constant<uint16_t>(vector_bits, 0x7fff));
   emitter.reserve_vector(repeated_constant<uint16_t>(vector_bits, table_.max));
   if (table_.base != 0)
     emitter.reserve_vector(repeated_constant<uint16_t>(vector_bits, table_.base));
-  emitter.reserve_vector(every_second_byte(true));
   emitter.reserve_vector(repeated_constant<uint8_t>(vector_bits, (1 << table_.shift) - 1));
   emitter.reserve_vector(repeated_constant<uint8_t>(vector_bits, 1));
   if (table_.sign_bit != 0)
@@ -40,16 +35,18 @@ void ThresholdEncoder::reserve_constants(LaneEmitter& emitter) const {
 
 OwnedVector ThresholdEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
                                           const Xmm& high) const {
+  const BytesApart form = form_of(emitter);
   const OwnedMask nans = emitter.scratch_mask();
   OwnedVector indices = emit_bucket_indices(emitter, low, nans);
   {
     const OwnedMask upper_nans = emitter.scratch_mask();
     const OwnedVector upper = emit_bucket_indices(emitter, high, upper_nans);
-    indices = emit_join(emitter, std::move(indices), upper.as(vector_bits), false);
+    indices = emit_bytes_of_lanes(emitter, indices.as(vector_bits), upper.as(vector_bits),
+                                  BytePart::lower, form);
     if (has_own_nans()) emitter.code().kunpckdq(nans.get(), upper_nans.get(), nans.get());
   }
-  const OwnedVector low_bytes = emit_join_copy(emitter, low, high, false);
-  const OwnedVector upper_bytes = emit_join_copy(emitter, low, high, true);
+  const OwnedVector low_bytes = emit_bytes_of_lanes(emitter, low, high, BytePart::lower, form);
+  const OwnedVector upper_bytes = emit_bytes_of_lanes(emitter, low, high, BytePart::upper, form);
   const OwnedVector low_bits = emit_low_bits(emitter, low_bytes.as(vector_bits));
   if (table_.sign == ThresholdTable::selects) {
     emit_select_by_sign(emitter, upper_bytes.as(vector_bits), indices.as(vector_bits),
@@ -72,7 +69,13 @@ OwnedVector ThresholdEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
   if (has_own_nans() && !nans_have_sign) {
     emit_nans(emitter, result, upper_bytes.as(vector_bits), low_bytes.as(vector_bits), nans);
   }
+  emit_in_order(emitter, result, form);
   return codes;
+}
+
+/// Masks of NaNs are in order.
+BytesApart ThresholdEncoder::form_of(const LaneEmitter& emitter) const {
+  return has_own_nans() ? BytesApart::by_permutation : emitter.bytes_apart();
 }
 
 /// The number of each float's bucket, in the low byte of its lane, and which floats are NaN.
@@ -98,21 +101,6 @@ OwnedVector ThresholdEncoder::emit_bucket_indices(LaneEmitter& emitter, const Xm
     emit_with(repeated_constant<uint16_t>(vector_bits, table_.base), CASTOR_BINARY(vpsubusw), to);
   code.vpsrlw(to, to, static_cast<uint8_t>(table_.shift));
   return result;
-}
-
-OwnedVector ThresholdEncoder::emit_join(LaneEmitter& emitter, OwnedVector low, const Xmm& high,
-                                        bool upper_bytes) const {
-  OwnedVector fallback;
-  const Xmm order = emitter.vector(every_second_byte(upper_bytes), fallback);
-  emitter.code().vpermt2b(zmm(low.as(vector_bits)), zmm(order), zmm(high));
-  return low;
-}
-
-OwnedVector ThresholdEncoder::emit_join_copy(LaneEmitter& emitter, const Xmm& low, const Xmm& high,
-                                             bool upper_bytes) const {
-  OwnedVector copy = emitter.scratch();
-  emitter.code().vmovdqa64(zmm(copy.as(vector_bits)), zmm(low));
-  return emit_join(emitter, std::move(copy), high, upper_bytes);
 }
 
 /// The bits below `shift`, which tell apart the floats of one bucket.

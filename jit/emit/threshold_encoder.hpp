@@ -17,14 +17,11 @@ class ThresholdEncoder final : public Encoder {
 
  private:
   bool has_own_nans() const { return table_.nan != ThresholdTable::as_magnitude; }
+  BytesApart form_of(const LaneEmitter& emitter) const;
   bool payload_in_low_byte() const;
   std::vector<uint8_t> payload_matrix() const;
   OwnedVector emit_bucket_indices(LaneEmitter& emitter, const Xbyak::Xmm& floats,
                                   const OwnedMask& nans) const;
-  OwnedVector emit_join(LaneEmitter& emitter, OwnedVector low, const Xbyak::Xmm& high,
-                        bool upper_bytes) const;
-  OwnedVector emit_join_copy(LaneEmitter& emitter, const Xbyak::Xmm& low, const Xbyak::Xmm& high,
-                             bool upper_bytes) const;
   OwnedVector emit_low_bits(LaneEmitter& emitter, const Xbyak::Xmm& low_bytes) const;
   void emit_select_by_sign(LaneEmitter& emitter, const Xbyak::Xmm& upper, const Xbyak::Xmm& indices,
                            const Xbyak::Xmm& low_bits) const;

@@ -181,10 +181,6 @@ class LaneBuilder {
   bool has_look_up(int index_bits) const {
     return index_bits == 4 || target_.supports(Feature::avx512_vbmi);
   }
-  /// Whether bytes in lanes of their own width are looked up in less time than arithmetic takes.
-  bool looks_up_bytes(int index_bits) const {
-    return has_look_up(index_bits) || !target_.has_avx512();
-  }
   /// Whether tables are looked up sixteen entries at a time: 8-bit ones by the halves of a code.
   bool looks_up_by_nibbles() const { return !target_.has_avx512(); }
   /// Looks up 32-bit lanes, on every target; the result may be used as f32.

@@ -4,6 +4,7 @@
 
 #include "jit/lower/convert.hpp"
 #include "jit/lower/encode_f16_lanes.hpp"
+#include "jit/lower/nf4.hpp"
 #include "jit/lower/small_float.hpp"
 #include "jit/lower/threshold_table.hpp"
 
@@ -146,6 +147,12 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
     }
   }
   LaneId value = source.as_f32();
+  const bool has_words = bits_of(from) == 16 && source.natural_bits() == 16;
+  if (to == ElementType::nf4 && has_words && !builder.target().has_avx512()) {
+    const Storable codes = {encode_nf4_of_words(builder, source.as_bits(), from),
+                            Narrowing::fits_unsigned};
+    return LaneTensor::encoded(builder, to, codes, value, options);
+  }
   if (from == ElementType::bf16 && to == ElementType::f32) {
     // x + -0 is x, and a signalling NaN made quiet.
     value = builder.float_add(value, builder.float_constant(LaneType::f32, -0.0));

@@ -127,7 +127,6 @@ std::optional<LaneTensor> convert_integer_by_table(LaneBuilder& builder, LaneTen
   const ByteTable bytes =
       *conversion_table(is_signed ? ElementType::i8 : ElementType::u8, to, options);
   const Range range = sufficient_range(builder, bytes, is_signed);
-  if (!builder.looks_up_bytes(range.index_bits)) return std::nullopt;
   const ByteTable table = table_of(bytes, range);
   const int lane_bits = std::max(source.natural_bits(), bits_of(from));
   // In sixteens, bytes have tables that take fewer steps than a clamp and this one.

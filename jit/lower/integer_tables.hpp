@@ -10,7 +10,8 @@
 namespace castor::jit {
 
 /// The codes of clamped integers in floats that overflow to their largest number, below that of i8
-/// (f4, f6, nf4). Nothing for other types, and where the target does not look up bytes.
+/// (f4, f6, nf4). Nothing for other types, and for bytes whose own
+/// table takes fewer steps.
 std::optional<LaneTensor> convert_integer_by_table(LaneBuilder& builder, LaneTensor& source,
                                                    ElementType to, const ConvertOptions& options);
 

@@ -33,9 +33,7 @@ LaneTensor by_i32_lanes(LaneBuilder& builder, LaneTensor& codes, ElementType ele
 std::optional<LaneTensor> look_up_constant(LaneBuilder& builder, LaneTensor& codes,
                                            ElementType element, const std::byte* entries) {
   const int index_bits = bits_of(codes.element());
-  if (bits_of(element) == 8 && builder.looks_up_bytes(index_bits)) {
-    return by_bytes(builder, codes, element, entries);
-  }
+  if (bits_of(element) == 8) return by_bytes(builder, codes, element, entries);
   // With AVX-512 16-bit entries in memory are permuted without a detour through 32-bit lanes.
   const bool is_wide = bits_of(element) == 32 || !builder.target().has_avx512();
   if (index_bits == 4 && bits_of(element) <= 32 && is_wide) {

@@ -2,6 +2,7 @@
 #include "jit/lower/nf4.hpp"
 
 #include <bit>
+#include <cmath>
 
 namespace castor::jit {
 
@@ -77,7 +78,45 @@ LaneId bisect_nf4(LaneBuilder& builder, LaneId value) {
   return code;
 }
 
+/// The bits of a 16-bit float as a signed integer in the floats' order.
+int in_order(int bits) { return bits < 0x8000 ? bits : (bits ^ 0x7fff) - 0x10000; }
+
+/// The largest float of the format that is no larger than the number, which is in the range of its
+/// normal ones, in order: what is above the one is above the other.
+int floor_in_order(double number, const FloatFormat& format) {
+  const int exponent = std::ilogb(number);
+  const double units = std::ldexp(std::fabs(number), format.mantissa_bits - exponent);
+  const bool is_negative = number < 0;
+  const int significand = static_cast<int>(is_negative ? std::ceil(units) : std::floor(units));
+  // The first bit of a significand adds one to the exponent.
+  const int magnitude = ((exponent + format.bias - 1) << format.mantissa_bits) + significand;
+  return in_order(magnitude + (is_negative ? 0x8000 : 0));
+}
+
 }  // namespace
+
+/// The first bit of the code tells which seven thresholds are left, of which those below are
+/// counted.
+LaneId encode_nf4_of_words(LaneBuilder& builder, LaneId bits, ElementType from) {
+  const FloatFormat& format = info(from).format;
+  const auto word = [&](int value) {
+    return builder.constant(LaneType::i16, static_cast<uint64_t>(value));
+  };
+  const auto limit = [&](size_t i) { return word(floor_in_order(nf4_thresholds[i], format)); };
+  const LaneId magnitude_bits = builder.bit_and(builder.shift_right_signed(bits, 15), word(0x7fff));
+  const LaneId ordered = builder.bit_xor(bits, magnitude_bits);
+  // Negative NaNs are below all numbers, and positive ones are put there.
+  const int infinity = 0x7fff & ~((1 << format.mantissa_bits) - 1);
+  const LaneId is_nan = builder.greater_signed(ordered, word(infinity));
+  const LaneId number = builder.select(is_nan, word(-0x8000), ordered);
+  const LaneId is_upper = builder.greater_signed(number, limit(7));
+  LaneId code = builder.zero_unless(is_upper, word(8));
+  for (size_t i = 0; i < 7; ++i) {
+    const LaneId threshold = builder.select(is_upper, limit(8 + i), limit(i));
+    code = builder.sub(code, builder.greater_signed(number, threshold));
+  }
+  return code;
+}
 
 LaneId encode_nf4(LaneBuilder& builder, LaneId value) {
   if (!builder.target().has_avx512()) return bisect_nf4(builder, value);

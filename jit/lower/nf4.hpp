@@ -17,4 +17,8 @@ constexpr int nf4_code(double value) {
 /// The codes (i32 lanes, 0 to 15) of f32 lanes; NaN has code 0.
 LaneId encode_nf4(LaneBuilder& builder, LaneId value);
 
+/// The codes (i16 lanes, 0 to 15) of 16-bit floats, given by their bits; NaN has code 0. For
+/// targets without AVX-512, where masks are lanes.
+LaneId encode_nf4_of_words(LaneBuilder& builder, LaneId bits, ElementType from);
+
 }  // namespace castor::jit

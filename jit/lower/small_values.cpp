@@ -213,15 +213,13 @@ int same_type_code(int code, ElementType type, const ConvertOptions& options) {
   return clamps && std::isinf(source.value) ? float_code(source, type, options) : code;
 }
 
-int index_bits_of(int bits) { return bits <= 4 ? 4 : bits <= 6 ? 6 : 8; }
-
 }  // namespace
 
 std::optional<ByteTable> conversion_table(ElementType from, ElementType to,
                                           const ConvertOptions& options) {
   if (bits_of(from) > 8 || bits_of(to) > 16) return std::nullopt;
   ByteTable table;
-  table.index_bits = index_bits_of(bits_of(from));
+  table.index_bits = conversion_table_bits(bits_of(from));
   const int mask = (1 << bits_of(to)) - 1;
   for (size_t i = 0; i < size_t{1} << table.index_bits; ++i) {
     const int code = static_cast<int>(i) & ((1 << bits_of(from)) - 1);

@@ -15,6 +15,9 @@ namespace castor::jit {
 std::optional<ByteTable> conversion_table(ElementType from, ElementType to,
                                           const ConvertOptions& options);
 
+/// The index bits of the table for codes of that many bits.
+constexpr int conversion_table_bits(int bits) { return bits <= 4 ? 4 : bits <= 6 ? 6 : 8; }
+
 /// The code of an integer in a type of at most 8 bits.
 int code_of_integer(int64_t value, ElementType to, const ConvertOptions& options);
 

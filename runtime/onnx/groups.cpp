@@ -47,7 +47,7 @@ class Clusters {
     if (a == b || has_detour(a, b)) return;
     const NodeIndex kept = std::min(a, b);
     const NodeIndex gone = std::max(a, b);
-    place(a, b, kept);
+    move(a, b, kept);
     of_[gone] = kept;
     std::vector<NodeIndex>& all = successors_[kept];
     std::vector<NodeIndex>& less = successors_[gone];
@@ -86,7 +86,7 @@ class Clusters {
   /// Puts the cluster that `a` and `b` become after what does not depend on `a`, and before what
   /// does. Positions of clusters that are gone are left at the front, so that the next one of a
   /// chain is near.
-  void place(NodeIndex a, NodeIndex b, NodeIndex kept) {
+  void move(NodeIndex a, NodeIndex b, NodeIndex kept) {
     std::vector<NodeIndex> order;
     std::vector<NodeIndex> dependents;
     const size_t first = position_[a];

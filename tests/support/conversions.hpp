@@ -10,6 +10,7 @@
 
 #include "ir/numerics/scalar.hpp"
 #include "ir/types/convert_options.hpp"
+#include "jit/core/core_tuning.hpp"
 #include "tests/support/element_types.hpp"
 #include "tools/testing/guarded_allocator.hpp"
 #include "tools/testing/samples.hpp"
@@ -68,12 +69,30 @@ inline const std::vector<std::pair<Tier, Runtime>>& tier_runtimes() {
   return runtimes;
 }
 
-/// One runtime for each tier whose code of elementwise functions differs: amx has that of
-/// avx512_fp16.
+/// A runtime for the forms of conversions that this machine's row of the tuning table does not
+/// choose; none where they need a tier that the machine lacks.
+inline const std::vector<std::pair<Tier, Runtime>>& other_form_runtimes() {
+  static const std::vector<std::pair<Tier, Runtime>> runtimes = [] {
+    std::vector<std::pair<Tier, Runtime>> made;
+    if (!jit::host().runs(Tier::avx512_vbmi)) return made;
+    const Core own = jit::choose_core(jit::host().identity).core;
+    RuntimeOptions options;
+    options.tier = Tier::avx512_vbmi;
+    options.core = jit::tuning_of(own).conversion.merges_bytes ? Core::zen4 : Core::golden_cove;
+    options.allocator = GuardedAllocator::callbacks();
+    made.emplace_back(*options.tier, std::move(Runtime::create(options)).value());
+    return made;
+  }();
+  return runtimes;
+}
+
+/// One runtime for each tier whose code of elementwise functions differs (amx has that of
+/// avx512_fp16), and for other forms of it.
 inline const std::vector<std::pair<Tier, Runtime>>& elementwise_tier_runtimes() {
   static const std::vector<std::pair<Tier, Runtime>> runtimes = [] {
     std::vector<std::pair<Tier, Runtime>> some = tier_runtimes();
     std::erase_if(some, [](const auto& row) { return row.first == Tier::amx; });
+    some.insert(some.end(), other_form_runtimes().begin(), other_form_runtimes().end());
     return some;
   }();
   return runtimes;

@@ -65,6 +65,10 @@ inline Status read_directive(const std::string& key, const std::string& value,
     const auto tier = jit::tier_named(value);
     if (!tier) return bad_head(key, value, "a tier");
     kernel.target.tier = *tier;
+  } else if (key == "core") {
+    const auto core = jit::core_named(value);
+    if (!core) return bad_head(key, value, "a core of the tuning table");
+    kernel.target.core = *core;
   } else if (key == "loops") {
     kernel.form.rank = std::atoi(value.c_str());
     if (kernel.form.rank < 1) return bad_head(key, value, "a number from 1 on");
@@ -101,7 +105,7 @@ inline Status read_directive(const std::string& key, const std::string& value,
   } else {
     return bad_head(
         key, value,
-        "one of the keys tier, loops, access, frame_pointers, stores, form, kernel, blocks, "
+        "one of the keys tier, core, loops, access, frame_pointers, stores, form, kernel, blocks, "
         "lanes");
   }
   return {};

@@ -95,9 +95,11 @@ inline std::string mistake_anywhere(const FunctionPtr& function,
                                     const Patterns& expected) {
   std::string mistake = first_difference(expected, interpreted(*function, operands));
   if (!mistake.empty()) return "interpreter: " + mistake;
-  for (const auto& [tier, runtime] : tier_runtimes()) {
-    mistake = mistake_of(runtime, function, operands, expected);
-    if (!mistake.empty()) return fmt::format("{}: {}", name_of(tier), mistake);
+  for (const auto* runtimes : {&tier_runtimes(), &other_form_runtimes()}) {
+    for (const auto& [tier, runtime] : *runtimes) {
+      mistake = mistake_of(runtime, function, operands, expected);
+      if (!mistake.empty()) return fmt::format("{}: {}", name_of(tier), mistake);
+    }
   }
   return {};
 }

@@ -16,7 +16,7 @@ namespace castor::test {
 inline void check_on_every_tier(const Conversion& conversion, const ExpectedConversion& expected) {
   const auto count = static_cast<int64_t>(expected.inputs.size());
   std::vector<std::byte> actual(expected.output_bytes.size());
-  for (const auto& [tier, runtime] : tier_runtimes()) {
+  for (const auto& [tier, runtime] : elementwise_tier_runtimes()) {
     std::fill(actual.begin(), actual.end(), std::byte{0xa5});
     const ConstView source(expected.input_bytes.data(), conversion.from, {count},
                            expected.input_bytes.size());

@@ -84,6 +84,20 @@ constexpr auto shuffle_parts = [](auto& step, const Row&) {
   }
 };
 
+/// Each half of the result is either half of either operand, or zero.
+constexpr auto pick_halves = [](auto& step, const Row&) {
+  for (int half = 0; half < 2; ++half) {
+    const int control = step.immediate >> (4 * half) & 0xf;
+    for (int k = 0; k < 2; ++k) {
+      if ((control & 8) != 0) {
+        set_lane(step.domain, step.result, 2 * half + k, step.constant(64, 0));
+      } else {
+        step.move(64, 2 * half + k, control >> 1 & 1, 2 * (control & 1) + k);
+      }
+    }
+  }
+};
+
 /// The lanes of one operand, or of two, the first one's before the second one's.
 template <class D>
 std::vector<typename D::Bits> entries(Step<D>& step, const Row& row, const Vector<D>& first,
@@ -150,6 +164,7 @@ constexpr Row table[] = {
     row_by(ZYDIS_MNEMONIC_VPSHUFB, 8, 8, shuffle_bytes),
     row_by(ZYDIS_MNEMONIC_VSHUFPS, 32, 32, shuffle_two),
     row_by(ZYDIS_MNEMONIC_VSHUFI32X4, 32, 32, shuffle_parts),
+    row_by(ZYDIS_MNEMONIC_VPERM2I128, 64, 64, pick_halves),
     row_by(ZYDIS_MNEMONIC_VPERMB, 8, 8, permute_one),
     row_by(ZYDIS_MNEMONIC_VPERMW, 16, 16, permute_one),
     row_by(ZYDIS_MNEMONIC_VPERMD, 32, 32, permute_one),

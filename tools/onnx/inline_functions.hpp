@@ -22,7 +22,7 @@ struct FlatNode {
 };
 
 /// Models have at most this many nodes, those of functions counted as often as they are called,
-/// and copies of these take at most so many bytes.
+/// and copies of these take at most max_copied_bytes.
 inline constexpr size_t max_nodes = 262144;
 inline constexpr size_t max_copied_bytes = size_t{256} << 20;
 

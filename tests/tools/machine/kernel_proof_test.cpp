@@ -17,7 +17,7 @@ constexpr std::string_view unproved = "fused-dynamic-quantize.avx512_vbmi";
 /// after another: --long.
 constexpr std::string_view slow[] = {
     "fused-encoded-blocks.avx512_vbmi", "fused-scaled-codes.avx512_vbmi",
-    "fused-scaled-nibbles.avx512_vbmi", "u3-split-to-u3.avx512_vbmi"};
+    "fused-scaled-nibbles.avx512_vbmi", "u3-split-to-u3.avx2", "u3-split-to-u3.avx512_vbmi"};
 
 std::vector<std::filesystem::path> elementwise_listings() {
   std::vector<std::filesystem::path> some;

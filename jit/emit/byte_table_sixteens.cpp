@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/emit/byte_table_avx2.hpp"
+#include "jit/emit/byte_table_sixteens.hpp"
 
 #include <algorithm>
 
@@ -10,15 +10,18 @@ namespace castor::jit {
 
 namespace {
 
-constexpr int vector_bits = 256;
 constexpr int half = 128;
 
 using Sixteen = std::array<uint8_t, 16>;
 using Half = std::array<uint8_t, half>;
 
-std::vector<uint8_t> table_vector(const Sixteen& entries) {
-  return vector_constant<uint8_t>(vector_bits,
+std::vector<uint8_t> table_vector(const LaneEmitter& emitter, const Sixteen& entries) {
+  return vector_constant<uint8_t>(emitter.target().vector_bits(),
                                   [&](int i) { return entries[static_cast<size_t>(i % 16)]; });
+}
+
+Xbyak::Address repeated(LaneEmitter& emitter, int value) {
+  return emitter.code().constant(repeated_constant<uint8_t>(emitter.target().vector_bits(), value));
 }
 
 /// vpshufb takes entry i % 16 for an index from 0 up, and 0 for a negative one. So what the steps
@@ -91,24 +94,26 @@ Plan plan_of(const ByteTable& table) {
   return best;
 }
 
-/// `index` is overwritten. `is_first`: `to` has no value yet.
-void emit_steps(LaneEmitter& emitter, const std::vector<Step>& steps, const Xmm& index,
-                const Xmm& to, bool is_first) {
+/// `from` has the indices, `work_index` is overwritten; both may be one. `is_first`: `to` has no
+/// value yet.
+void emit_steps(LaneEmitter& emitter, const std::vector<Step>& steps, Xmm from,
+                const Xmm& work_index, const Xmm& to, bool is_first) {
   Assembler& code = emitter.code();
   const OwnedVector work = emitter.scratch();
   const Xmm found = work.as(width_of(to));
   int at = 0;
   for (const Step& step : steps) {
     // Saturating: negative indices stay negative.
-    if (step.first != at)
-      code.vpsubsb(index, index,
-                   code.constant(repeated_constant<uint8_t>(vector_bits, step.first - at)));
+    if (step.first != at) {
+      code.vpsubsb(work_index, from, repeated(emitter, step.first - at));
+      from = work_index;
+    }
     at = step.first;
     OwnedVector fallback;
     const Xmm entries = vector_register(
-        emitter.vector(table_vector(step.difference), fallback).getIdx(), width_of(to));
-    code.vpshufb(is_first ? to : found, entries, index);
-    if (!is_first) code.vpxor(to, to, found);
+        emitter.vector(table_vector(emitter, step.difference), fallback).getIdx(), width_of(to));
+    code.vpshufb(is_first ? to : found, entries, from);
+    if (!is_first) emit_xor(emitter, to, to, found);
     is_first = false;
   }
 }
@@ -118,33 +123,38 @@ void emit_steps(LaneEmitter& emitter, const std::vector<Step>& steps, const Xmm&
 void reserve_look_up_in_sixteens(LaneEmitter& emitter, const ByteTable& table) {
   const Plan plan = plan_of(table);
   for (const std::vector<Step>& steps : {plan.first, plan.second}) {
-    for (const Step& step : steps) emitter.reserve_vector(table_vector(step.difference));
+    for (const Step& step : steps) emitter.reserve_vector(table_vector(emitter, step.difference));
   }
 }
 
 void emit_look_up_in_sixteens(LaneEmitter& emitter, const ByteTable& table, const Xmm& bytes,
-                              const Xmm& to) {
+                              UpperBits upper_bits, const Xmm& to) {
   Assembler& code = emitter.code();
   const Plan plan = plan_of(table);
   const OwnedVector index_owner = emitter.scratch();
   const Xmm index = index_owner.as(width_of(to));
+  Xmm from = index;
   switch (plan.index) {
-    case Index::byte: code.vmovdqa(index, bytes); break;
+    case Index::byte: from = bytes; break;
     case Index::low_bits: {
+      if (table.index_bits < 8 && upper_bits == UpperBits::zero) {
+        from = bytes;
+        break;
+      }
       const int low_bits = (1 << std::min(table.index_bits, 7)) - 1;
-      code.vpand(index, bytes, code.constant(repeated_constant<uint8_t>(vector_bits, low_bits)));
+      emit_and(emitter, index, bytes, repeated(emitter, low_bits));
       break;
     }
     case Index::magnitude:
       code.vpabsb(index, bytes);
-      code.vpminub(index, index, code.constant(repeated_constant<uint8_t>(vector_bits, half - 1)));
+      code.vpminub(index, index, repeated(emitter, half - 1));
       break;
   }
-  emit_steps(emitter, plan.first, index, to, true);
-  if (plan.first.empty()) code.vpxor(to, to, to);
+  emit_steps(emitter, plan.first, from, index, to, true);
+  if (plan.first.empty()) emit_zero(emitter, to);
   if (plan.second.empty()) return;
-  code.vpxor(index, bytes, code.constant(repeated_constant<uint8_t>(vector_bits, half)));
-  emit_steps(emitter, plan.second, index, to, false);
+  emit_xor(emitter, index, bytes, repeated(emitter, half));
+  emit_steps(emitter, plan.second, index, index, to, false);
 }
 
 }  // namespace castor::jit

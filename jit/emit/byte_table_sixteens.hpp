@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks up bytes in tables of 64 entries and more by vpshufb, which has sixteen (AVX2).
+// Looks up bytes in tables of 64 entries and more by vpshufb, which has sixteen (without VBMI).
 #pragma once
 
 #include "jit/emit/lane_emitter.hpp"
@@ -8,8 +8,11 @@ namespace castor::jit {
 
 void reserve_look_up_in_sixteens(LaneEmitter& emitter, const ByteTable& table);
 
+/// Whether bytes may have bits above those of the table's index.
+enum class UpperBits : uint8_t { any, zero };
+
 /// What the table has for each byte, by the entries' low bytes. `to` is not `bytes`.
 void emit_look_up_in_sixteens(LaneEmitter& emitter, const ByteTable& table, const Xbyak::Xmm& bytes,
-                              const Xbyak::Xmm& to);
+                              UpperBits upper_bits, const Xbyak::Xmm& to);
 
 }  // namespace castor::jit

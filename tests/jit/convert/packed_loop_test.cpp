@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between types of less than a byte that move bits: which these are, and that several
-// iterations of their loop make what the interpreter makes. Streaming stores of theirs are in
-// streamed_functions_test.
-#include "jit/emit/moved_bits.hpp"
+// Conversions between types of less than a byte that leave their elements packed: which these are,
+// and that several iterations of their loop make what the interpreter makes. Streaming stores of
+// theirs are in streamed_functions_test.
+#include "jit/emit/packed_loop.hpp"
 
 #include <gtest/gtest.h>
 
 #include "ir/text/text.hpp"
+#include "ir/types/storage.hpp"
 #include "jit/dump/dump.hpp"
 #include "tests/support/conversions.hpp"
 #include "tests/support/function_case.hpp"
@@ -39,22 +40,26 @@ bool is_sum_of_bits(const Conversion& conversion) {
   return true;
 }
 
-std::string dump_of(const Conversion& conversion) {
+std::string dump_of(const Conversion& conversion, Tier tier) {
   const std::string text =
       fmt::format("func @f(%x: {0}[?n]) -> {1}[?n] {{ %y = convert %x : {1} return %y }}",
                   name_of(conversion.from), name_of(conversion.to));
   const FunctionPtr function = parse_function(text).value();
-  return jit::dump_nest(*function, {Tier::avx512_vbmi}).value();
+  return jit::dump_nest(*function, {tier}).value();
 }
 
-TEST(MovedBits, AllSumsOfBitsAreMovedOrCopied) {
+bool has_line(const std::string& dump, const std::string& name) {
+  return dump.find("\n  " + name + " ") != std::string::npos;
+}
+
+TEST(PackedLoop, AllSumsOfBitsAreMovedOrCopied) {
   int moved = 0;
   for (const ElementType from : sub_byte_types()) {
     for (const ElementType to : sub_byte_types()) {
       const Conversion conversion{from, to, {}};
-      const std::string dump = dump_of(conversion);
-      const bool moves = dump.find("\n  bits ") != std::string::npos;
-      const bool copies = dump.find("\n  copy ") != std::string::npos;
+      const std::string dump = dump_of(conversion, Tier::avx512_vbmi);
+      const bool moves = has_line(dump, "bits");
+      const bool copies = has_line(dump, "copy");
       EXPECT_EQ(moves || copies, is_sum_of_bits(conversion)) << conversion.name() << "\n" << dump;
       moved += moves ? 1 : 0;
     }
@@ -62,9 +67,41 @@ TEST(MovedBits, AllSumsOfBitsAreMovedOrCopied) {
   EXPECT_GT(moved, 60);
 }
 
-/// One to five iterations of 512 elements, or up to ten of 256, with what the other loops do after
-/// them.
-TEST(MovedBits, ManyIterations) {
+/// Whether half a byte has all bits of each element.
+bool is_in_halves(ElementType type) {
+  for (int element = 0; element < storage_group; ++element) {
+    for (int bit = 1; bit < bits_of(type); ++bit) {
+      if (storage_bit(type, element, bit) / 4 != storage_bit(type, element, 0) / 4) return false;
+    }
+  }
+  return true;
+}
+
+/// Without products of matrices, halves of bytes are looked up: whatever becomes of an element that
+/// one half has, sums of bits where it is in two.
+TEST(PackedLoop, HalvesOfBytesAreLookedUpElsewhere) {
+  for (const Tier tier : {Tier::avx2, Tier::avx512_vnni}) {
+    int looked_up = 0;
+    for (const ElementType from : sub_byte_types()) {
+      for (const ElementType to : sub_byte_types()) {
+        const Conversion conversion{from, to, {}};
+        const std::string dump = dump_of(conversion, tier);
+        const bool is_small = bits_of(from) <= 4 && bits_of(to) <= 4;
+        const bool has_tables = is_small && (is_in_halves(from) || is_sum_of_bits(conversion));
+        const bool looks_up = has_line(dump, "nibbles");
+        EXPECT_EQ(looks_up, has_tables && !has_line(dump, "copy"))
+            << name_of(tier) << ", " << conversion.name() << "\n"
+            << dump;
+        looked_up += looks_up ? 1 : 0;
+      }
+    }
+    EXPECT_GT(looked_up, 100) << name_of(tier);
+  }
+}
+
+/// One to five iterations of 512 elements, or up to two of 1024 and ten of 256, with what the other
+/// loops do after them.
+TEST(PackedLoop, ManyIterations) {
   constexpr size_t sizes[] = {1023, 1024, 1032, 1536, 2047, 5 * 512 + 3};
   GuardedPages source(4096);
   GuardedPages destination(4096);
@@ -98,7 +135,7 @@ TEST(MovedBits, ManyIterations) {
 
 /// x + x moves bits too, and its result may be in x: no block is stored over what a later one
 /// reads.
-TEST(MovedBits, InPlace) {
+TEST(PackedLoop, InPlace) {
   constexpr int64_t count = 5 * 512 + 8;
   for (const ElementType type : sub_byte_types()) {
     if (!is_integer(type)) continue;
@@ -122,7 +159,7 @@ TEST(MovedBits, InPlace) {
 }
 
 /// Some of the bits alone, so that bytes of the result may be none's.
-TEST(MovedBits, SomeBits) {
+TEST(PackedLoop, SomeBits) {
   for (const auto& [type, bits] : {std::pair{"u3.split", 4},
                                    {"u3.split", 3},
                                    {"u6.split", 0x30},
