@@ -55,6 +55,12 @@ void add_single_ops(std::vector<ElementwiseRow>& all) {
     std::string_view op, element, result;
   };
   for (const OneOp& each : std::initializer_list<OneOp>{{"add", "f16", ""},
+                                                        {"sub", "f16", ""},
+                                                        {"mul", "f16", ""},
+                                                        {"div", "f16", ""},
+                                                        {"min", "f16", ""},
+                                                        {"max", "f16", ""},
+                                                        {"less", "f16", "boolean"},
                                                         {"mul", "bf16", ""},
                                                         {"add", "i8", ""},
                                                         {"max", "i8", ""},
@@ -64,7 +70,12 @@ void add_single_ops(std::vector<ElementwiseRow>& all) {
                                                         {"less", "f32", "boolean"}}) {
     all.push_back(binary(each.op, each.element, same, each.result));
   }
-  all.push_back(unary("sqrt", "f32", "sqrt %x"));
+  for (const std::string_view element : {"f16", "f32"}) {
+    all.push_back(unary("sqrt", element, "sqrt %x"));
+  }
+  for (const std::string_view op : {"floor", "round_even"}) {
+    all.push_back(unary(op, "f16", fmt::format("{} %x", op)));
+  }
   all.push_back(unary("clamp", "f32", "clamp %x {lo = 0.0, hi = 6.0}"));
   all.push_back(
       {"select_f32",
