@@ -196,6 +196,8 @@ def test_integers_into_bytes_of_an_output(name: str) -> None:
     x = np.linspace(-20, 20, 60, dtype=np.float32).reshape(6, 10)
     expected = castor.convert(x, dtype).view(np.uint8)
     assert not np.any(expected >> INTEGERS[name][0])
+    assert castor.convert(x, dtype).view(np.uint8).tolist() == expected.tolist()  # prepared
+    assert codes(castor.convert(x, name)) == expected.ravel().tolist()
     around = np.full((6, 23), 0xA5, np.uint8)
     inner = around[:, 1:21:2]
     assert castor.convert(x, out=inner.view(dtype)) is not None

@@ -93,7 +93,13 @@ def convert(
         return out
     target = element_type(dtype)
     if target.bits < 8 and not isinstance(dtype, (str, ElementType)):
-        return _convert_unpacked(source, target, options, threads)
+        bound = _bound_to_codes(source, target, options)
+        if bound is None:
+            return _convert_unpacked(source, target, options, threads)
+        prepared = PreparedCall(bound, [(target, source.shape)], unpacked=True)
+        if are_lent([source], [x]) and not isinstance(x, Tensor):
+            _prepared.add((x.dtype, dtype, overflow, rounding, nan, x.shape, x.strides), prepared)
+        return prepared.at([source.address], threads)
     order = "F" if is_column_major(source) and target.dtype is not None else "C"
     result = new_output(target, source.shape, order)
     destination = output_operand(result)
@@ -147,6 +153,15 @@ def _convert_codes(x: Any, dtype: Any, threads: Optional[int]) -> Any:
     return result
 
 
+def _bound_to_codes(source: Operand, target: ElementType, options: Options) -> Optional[Bound]:
+    """The kernel that writes integers narrower than a byte to a byte each; None for others."""
+    dtype = target.unpacked_dtype
+    codes = None if dtype is None else operand_of_codes(np.empty(source.shape, dtype), target)
+    if codes is None:
+        return None
+    return bound_conversion(source, codes, options, Codes(target=target))
+
+
 def _convert_unpacked(
     source: Operand, target: ElementType, options: Options, threads: Optional[int]
 ) -> Any:
@@ -154,11 +169,6 @@ def _convert_unpacked(
     if dtype is None:
         raise TypeError(f"ml_dtypes has no dtype for {target}")
     result = np.empty(source.shape, dtype)
-    codes = operand_of_codes(result, target)
-    if codes is not None:
-        bound = bound_conversion(source, codes, options, Codes(target=target))
-        bound.run((source.address, codes.address), threads)
-        return result
     packed = empty_tensor(target, source.shape)
     destination = output_operand(packed)
     bound = bound_conversion(source, destination, options)

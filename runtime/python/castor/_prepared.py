@@ -89,12 +89,22 @@ class PreparedCall:
     __slots__ = ("_bound", "_makers", "_order")
 
     def __init__(
-        self, bound: Bound, results: Sequence[Tuple[ElementType, Tuple[int, ...]]], order: Any = "C"
+        self,
+        bound: Bound,
+        results: Sequence[Tuple[ElementType, Tuple[int, ...]]],
+        order: Any = "C",
+        unpacked: bool = False,
     ) -> None:
+        """`unpacked`: results narrower than a byte are arrays of ml_dtypes."""
         self._bound = bound
         self._order = order
         self._makers = [
-            (element, element.dtype, shape, element.bytes_of(math.prod(shape)))
+            (
+                element,
+                element.unpacked_dtype if unpacked else element.dtype,
+                shape,
+                element.bytes_of(math.prod(shape)),
+            )
             for element, shape in results
         ]
 
