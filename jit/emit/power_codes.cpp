@@ -46,8 +46,6 @@ constexpr int max_exponent_byte = 0xff;
 
 constexpr uint8_t less = 1;
 constexpr uint8_t greater = 6;
-constexpr uint8_t b_where_c_else_a = 0xd8;  // vpternlog
-constexpr uint8_t a_where_c_else_b = 0xe4;
 
 constexpr ConvertOptions saturating = {.overflow = Overflow::saturate};
 
@@ -160,28 +158,14 @@ void PowerCoder::emit_bases() {
   code_.vpsubd(bases, bases, temporary);
 }
 
-/// low, high = the bytes of a group's floats. Overwrites code_bytes.
-void PowerCoder::emit_bytes_apart(int group) {
+/// low, high = the bytes of a group's floats; exponents = theirs; temporary = the bases of their
+/// blocks.
+void PowerCoder::emit_exponents(int group) {
   const Xbyak::Reg64 from = frame_.emit_pointer(floats_);
   const int begin = 2 * group * group_elements;
   code_.vmovups(high, code_.ptr[from + gpr::index * 2 + begin]);
   code_.vmovups(code_bytes, code_.ptr[from + gpr::index * 2 + begin + group_elements]);
-  if (apart_ == BytesApart::by_permutation) {
-    code_.vmovdqa64(low, order);
-    code_.vpermi2b(low, high, code_bytes);
-    code_.vpermt2b(high, parting, code_bytes);
-    return;
-  }
-  code_.vpsllw(low, code_bytes, 8);
-  code_.vpternlogd(low, high, parting, a_where_c_else_b);
-  code_.vpsrlw(high, high, 8);
-  code_.vpternlogd(high, code_bytes, parting, b_where_c_else_a);
-}
-
-/// low, high = the bytes of a group's floats; exponents = theirs; temporary = the bases of their
-/// blocks.
-void PowerCoder::emit_exponents(int group) {
-  emit_bytes_apart(group);
+  emit_bytes_apart(code_, {apart_, order, parting}, high, code_bytes, low);
   // The lower byte begins with the exponent's last bit.
   code_.vpmovb2m(chosen, low);
   code_.vpaddb(exponents, high, high);

@@ -65,7 +65,6 @@ class PowerCoder final : public BlockEmitter {
   bool has_narrow_codes() const { return code_bits_ == 4; }
   void emit_blocks_loop(Stores stores) override;
   void emit_bases();
-  void emit_bytes_apart(int group);
   void emit_exponents(int group);
   void emit_wide_codes(const SharedLabel& exit);
   void emit_subnormal_codes(Xbyak::Label& exit);

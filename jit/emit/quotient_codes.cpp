@@ -54,8 +54,6 @@ constexpr uint8_t not_greater = 2;
 constexpr uint8_t not_less = 5;
 constexpr uint8_t greater = 6;
 constexpr uint8_t a_or_b_and_c = 0xf8;  // vpternlog
-constexpr uint8_t b_where_c_else_a = 0xd8;
-constexpr uint8_t a_where_c_else_b = 0xe4;
 
 /// Divisors whose limits and slack are normal numbers.
 constexpr ScaleRange divisor_range = {.min = uint32_t{f32_bias - 100} << f32_mantissa_bits,
@@ -162,13 +160,7 @@ void QuotientCoder::emit_differences(int group) {
   const int begin = 2 * group * group_elements;
   code_.vmovups(low, code_.ptr[from + gpr::index * 2 + begin]);
   code_.vmovups(high, code_.ptr[from + gpr::index * 2 + begin + group_elements]);
-  if (apart_ == BytesApart::by_merges) {
-    code_.vpsrlw(signs, low, 8);
-    code_.vpternlogd(signs, high, parting, b_where_c_else_a);
-  } else {
-    code_.vmovdqa64(signs, parting);
-    code_.vpermi2b(signs, low, high);
-  }
+  emit_upper_bytes(code_, {apart_, order, parting}, low, high, signs);
   code_.vpandd(low, low, magnitudes);
   code_.vpandd(high, high, magnitudes);
   if (group == 0) {
@@ -187,20 +179,6 @@ void QuotientCoder::emit_differences(int group) {
   emit_less_base(high, group * group_elements + group_elements / 2);
 }
 
-/// temporary, low = the lower and upper bytes of low and high.
-void QuotientCoder::emit_bytes_apart() {
-  if (apart_ == BytesApart::by_permutation) {
-    code_.vmovdqa64(temporary, order);
-    code_.vpermi2b(temporary, low, high);
-    code_.vpermt2b(low, parting, high);
-    return;
-  }
-  code_.vpsllw(temporary, high, 8);
-  code_.vpternlogd(temporary, low, parting, a_where_c_else_b);
-  code_.vpsrlw(low, low, 8);
-  code_.vpternlogd(low, high, parting, b_where_c_else_a);
-}
-
 /// The block of the elements whose limits the 32-bit lane of a vector has. The first lanes of 128
 /// bits have those of the bytes there: all are of one block, or by turns of two.
 int QuotientCoder::block_of_limits(int group, int lane) const {
@@ -211,7 +189,7 @@ int QuotientCoder::block_of_limits(int group, int lane) const {
 /// low = the codes of a group, without signs.
 void QuotientCoder::emit_codes(int group) {
   const Section section = code_.section(CodeSection::encoded_products);
-  emit_bytes_apart();
+  emit_bytes_apart(code_, {apart_, order, parting}, low, high, temporary);
   // Two octaves a byte; four times the octave.
   code_.vpminub(low, low, bytes(octaves / 2 - 1));
   code_.vpsllw(low, low, 3);

@@ -44,7 +44,6 @@ class QuotientCoder final : public BlockEmitter {
   void emit_limits();
   void emit_limit(float multiple, const Xbyak::Zmm& to);
   void emit_differences(int group);
-  void emit_bytes_apart();
   int block_of_limits(int group, int lane) const;
   void emit_codes(int group);
   void emit_store(int group, Stores stores);
