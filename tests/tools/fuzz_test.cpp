@@ -12,6 +12,7 @@
 #include "tests/support/command.hpp"
 #include "tests/support/conversions.hpp"
 #include "tests/support/regex.hpp"
+#include "tools/fuzz/child.hpp"
 #include "tools/fuzz/generate.hpp"
 #include "tools/fuzz/generate_function.hpp"
 #include "tools/fuzz/layout.hpp"
@@ -242,6 +243,20 @@ TEST(Fuzz, ACrashIsReportedAndTheRunGoesOn) {
   EXPECT_NE(kept.reports[0].find("ended by SIGABRT"), std::string::npos) << kept.reports[0];
   EXPECT_GT(kept.summary.mismatches, 3u);  // after every crash a new process goes on
   EXPECT_EQ(kept.summary.programs, 40u);
+}
+
+/// Code is described in a child, so that a compiler that crashes is reported too.
+TEST(Fuzz, TextsOfChildrenOutliveThem) {
+  const std::string long_text(100'000, 'x');
+  EXPECT_EQ(text_of_child([&] { return long_text; }, 10), long_text);
+  EXPECT_EQ(text_of_child([] { return std::string(); }, 10), "");
+  const auto crashes = []() -> std::string {
+    std::raise(SIGABRT);
+    return "not reached";
+  };
+  EXPECT_EQ(text_of_child(crashes, 10), "(ended by SIGABRT (stderr says why))\n");
+  const auto throws = []() -> std::string { throw std::runtime_error("no"); };
+  EXPECT_EQ(text_of_child(throws, 10), "(failed)\n");
 }
 
 TEST(Fuzz, RefusesWhatCannotRun) {

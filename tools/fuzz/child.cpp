@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <exception>
+#include <memory>
 
 #include "jit/target.hpp"
 
@@ -60,6 +62,27 @@ Result<ChildEnd> run_in_child(const std::function<int()>& work, unsigned seconds
   if (WIFSIGNALED(status)) return ChildEnd{0, WTERMSIG(status)};
   const int returned = WEXITSTATUS(status);
   return ChildEnd{returned == 255 ? -1 : returned, 0};
+}
+
+std::string text_of_child(const std::function<std::string()>& write, unsigned seconds) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  if (file == nullptr) return "(no temporary file)\n";
+  const Result<ChildEnd> end = run_in_child(
+      [&] {
+        const std::string text = write();
+        const bool is_written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+        return is_written && std::fflush(file.get()) == 0 ? 0 : 1;
+      },
+      seconds);
+  if (!end) return fmt::format("({})\n", end.error().message);
+  if (end->signal != 0) return fmt::format("(ended by {})\n", name_of_signal(end->signal));
+  if (end->status != 0) return "(failed)\n";
+  std::rewind(file.get());
+  std::string text;
+  for (int next = std::fgetc(file.get()); next != EOF; next = std::fgetc(file.get())) {
+    text += static_cast<char>(next);
+  }
+  return text;
 }
 
 void keep_alive(unsigned seconds) { ::alarm(seconds); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "ir/support/result.hpp"
 
@@ -17,6 +18,10 @@ struct ChildEnd {
 /// Runs `work` in a child, which is killed after `seconds` without `keep_alive` (0: never). Fails
 /// where no child can be had. Nothing that the parent has buffered is written twice.
 Result<ChildEnd> run_in_child(const std::function<int()>& work, unsigned seconds);
+
+/// The text that `write` gives in a child, of which `seconds` are the limit; where it does not end
+/// by itself, one line that says how it ended.
+std::string text_of_child(const std::function<std::string()>& write, unsigned seconds);
 
 /// Restarts the time limit of the calling child.
 void keep_alive(unsigned seconds);

@@ -184,7 +184,10 @@ std::string report(const Mismatch& mismatch, const RunPosition& position) {
   text += fmt::format("minimised: {}\n     from: {}\n", describe_sizes(mismatch.minimised),
                       describe_sizes(mismatch.original));
   text += fmt::format("repeat: {}\n", repeat_command(mismatch, position));
-  if (function) text += tools::describe_code(function, tier);
+  if (!function) return text;
+  // What crashed may have been the compiler.
+  constexpr unsigned seconds = 60;
+  text += text_of_child([&] { return tools::describe_code(function, tier); }, seconds);
   return text;
 }
 
