@@ -60,9 +60,14 @@ int BitUnpacker::part_origin(int part) const {
   return bytes_ > 16 && part == 1 ? own - (bytes_ - 16) : own;
 }
 
+/// Where the field of element `index` of a part of sixteen is, in bits from the part's begin.
+int BitUnpacker::position_of(const BitField& field, int part, int index) const {
+  return part_origin(part) * 8 + index / 8 * bits_of(element_) * 8 +
+         field_position(element_, field, index % 8);
+}
+
 BitUnpacker::FieldConstants BitUnpacker::constants_of(int value_bit, int width) const {
   const BitField field = {value_bit, width};
-  const int bits = bits_of(element_);
   FieldConstants constants = {value_bit, width, {}, {}, {}, {}, {}};
   if (has_byte_permute()) {
     // Reading begins `value_bit` bits before the field, which then has its position in the value.
@@ -71,11 +76,7 @@ BitUnpacker::FieldConstants BitUnpacker::constants_of(int value_bit, int width) 
     });
     return constants;
   }
-  // Position of element `index` of a part of sixteen, in bits from the part's begin.
-  const auto position = [&](int part, int index) {
-    return part_origin(part) * 8 + index / 8 * bits * 8 +
-           field_position(element_, field, index % 8);
-  };
+  const auto position = [&](int part, int index) { return position_of(field, part, index); };
   const auto control = [&](int parity) {
     return vector_constant<uint8_t>(vector_bits_, [&](int i) -> int {
       const int at = position(i / 16, i % 16 / 2 * 2 + parity);
@@ -100,11 +101,7 @@ BitUnpacker::FieldConstants BitUnpacker::constants_of(int value_bit, int width) 
 BitUnpacker::Pairs BitUnpacker::pairs() const {
   const int bits = bits_of(element_);
   const BitField field = {0, bits};
-  // Position of element `index` of a part of sixteen, in bits from the part's begin.
-  const auto position = [&](int part, int index) {
-    return part_origin(part) * 8 + index / 8 * bits * 8 +
-           field_position(element_, field, index % 8);
-  };
+  const auto position = [&](int part, int index) { return position_of(field, part, index); };
   const auto begin = [&](int lane) {
     const int part = lane / 8;
     const int first = lane % 8 * 2;

@@ -2,6 +2,7 @@
 // Sub-byte elements on their way from memory: one vector of bytes, each the code of an element.
 #pragma once
 
+#include "jit/emit/bit_fields.hpp"
 #include "jit/emit/lane_emitter.hpp"
 
 namespace castor::jit {
@@ -43,6 +44,7 @@ class BitUnpacker {
   FieldConstants constants_of(int value_bit, int width) const;
   Pairs pairs() const;
   int part_origin(int part) const;
+  int position_of(const BitField& field, int part, int index) const;
   void emit_unpack_nibbles(LaneEmitter& emitter, const Xbyak::Address& from,
                            const Xbyak::Xmm& to) const;
   void emit_load(LaneEmitter& emitter, const Xbyak::Address& from, const Xbyak::Xmm& to) const;

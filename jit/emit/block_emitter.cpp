@@ -31,32 +31,6 @@ bool has_blocks(const NestForm& form, int32_t elements, int32_t scales) {
          form.access.back() == Access::contiguous;
 }
 
-void emit_bytes_apart(Assembler& code, const BytePartings& by, const Xbyak::Zmm& first,
-                      const Xbyak::Zmm& second, const Xbyak::Zmm& lower) {
-  constexpr uint8_t a_where_c_else_b = 0xe4;  // vpternlog
-  if (by.form == BytesApart::by_permutation) {
-    code.vmovdqa64(lower, by.order);
-    code.vpermi2b(lower, first, second);
-    code.vpermt2b(first, by.parting, second);
-    return;
-  }
-  code.vpsllw(lower, second, 8);
-  code.vpternlogd(lower, first, by.parting, a_where_c_else_b);
-  emit_upper_bytes(code, by, first, second, first);
-}
-
-void emit_upper_bytes(Assembler& code, const BytePartings& by, const Xbyak::Zmm& first,
-                      const Xbyak::Zmm& second, const Xbyak::Zmm& to) {
-  constexpr uint8_t b_where_c_else_a = 0xd8;  // vpternlog
-  if (by.form == BytesApart::by_permutation) {
-    code.vmovdqa64(to, by.parting);
-    code.vpermi2b(to, first, second);
-    return;
-  }
-  code.vpsrlw(to, first, 8);
-  code.vpternlogd(to, second, by.parting, b_where_c_else_a);
-}
-
 void emit_signed_nibbles(Assembler& code, const Xbyak::Zmm& codes, const Xbyak::Zmm& signs,
                          const Xbyak::Operand& sign_bits, const Xbyak::Zmm& order,
                          BytesApart form) {

@@ -43,21 +43,6 @@ void emit_unless_row_is_done(Assembler& code, const EmitTail& emit_tail) {
 /// contiguous ones.
 bool has_blocks(const NestForm& form, int32_t elements, int32_t scales);
 
-/// What parts 16-bit lanes into bytes. By permutation: the lower and the upper byte of each lane of
-/// two vectors. By merges: the order of pairs of results, and the upper bytes of lanes.
-struct BytePartings {
-  BytesApart form;
-  Xbyak::Zmm order;
-  Xbyak::Zmm parting;
-};
-
-/// lower, first = the lower and the upper bytes of the lanes of first and second.
-void emit_bytes_apart(Assembler& code, const BytePartings& by, const Xbyak::Zmm& first,
-                      const Xbyak::Zmm& second, const Xbyak::Zmm& lower);
-/// to = the upper bytes alone.
-void emit_upper_bytes(Assembler& code, const BytePartings& by, const Xbyak::Zmm& first,
-                      const Xbyak::Zmm& second, const Xbyak::Zmm& to);
-
 /// codes = pairs of the 4-bit codes in its bytes, in the lower half. They get their signs: that bit
 /// of the bytes of `signs`, shifted by four, which `sign_bits` have. Overwrites `signs`. `order`:
 /// order_of_pairs of the form that the bytes are in.

@@ -11,42 +11,11 @@ namespace castor::jit {
 namespace {
 
 constexpr int vector_bits = 512;
-constexpr uint8_t b_where_c_else_a = 0xd8;  // vpternlog
-constexpr uint8_t a_where_c_else_b = 0xe4;
-
-std::vector<uint8_t> upper_bytes() {
-  return vector_constant<uint16_t>(vector_bits, [](int) { return 0xff00; });
-}
-
 bool has_byte_permute(const LaneEmitter& emitter) {
   return emitter.target().supports(Feature::avx512_vbmi);
 }
 
-/// Merges bytes of a vector; `function` says which, with c in the upper byte of each lane.
-void emit_put_bytes(LaneEmitter& emitter, const OwnedVector& to, const Xmm& from,
-                    uint8_t function) {
-  OwnedVector fallback;
-  const Xmm upper = emitter.vector(upper_bytes(), fallback);
-  emitter.code().vpternlogd(zmm(to.as(vector_bits)), zmm(from), zmm(upper), function);
-}
-
 }  // namespace
-
-void reserve_joined_bytes(LaneEmitter& emitter) { emitter.reserve_vector(upper_bytes()); }
-
-OwnedVector emit_join_upper_bytes(LaneEmitter& emitter, const Xmm& low, const Xmm& high) {
-  OwnedVector joined = emitter.scratch();
-  emitter.code().vpsrlw(zmm(joined.as(vector_bits)), zmm(low), 8);
-  emit_put_bytes(emitter, joined, high, b_where_c_else_a);
-  return joined;
-}
-
-OwnedVector emit_join_lower_bytes(LaneEmitter& emitter, const Xmm& low, const Xmm& high) {
-  OwnedVector joined = emitter.scratch();
-  emitter.code().vpsllw(zmm(joined.as(vector_bits)), zmm(high), 8);
-  emit_put_bytes(emitter, joined, low, a_where_c_else_b);
-  return joined;
-}
 
 ByteOrder::ByteOrder(int (*source)(int))
     : whole_(vector_constant<uint8_t>(vector_bits, source)), in_parts_(64), of_lanes_(64) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/e5m2_encoder.hpp"
 
+#include "jit/emit/bytes_of_lanes.hpp"
 #include "jit/emit/op_helpers.hpp"
 #include "jit/emit/vector_constant.hpp"
 
@@ -23,7 +24,7 @@ int byte_of(int i) { return i % 32 * 2 + i / 32; }
 E5m2Encoder::E5m2Encoder() : order_(byte_of) {}
 
 void E5m2Encoder::reserve_constants(LaneEmitter& emitter) const {
-  reserve_joined_bytes(emitter);
+  reserve_bytes_of_lanes(emitter, BytesApart::by_merges);
   for (const int value : {last_bit, magnitude, infinity, half}) {
     emitter.reserve_vector(repeated_constant<uint8_t>(vector_bits, value));
   }
@@ -34,8 +35,10 @@ void E5m2Encoder::reserve_constants(LaneEmitter& emitter) const {
 /// with the code's last bit beneath it, that is one comparison. Infinity and NaNs stay.
 OwnedVector E5m2Encoder::emit_encode(LaneEmitter& emitter, const Xmm& low, const Xmm& high) const {
   Assembler& code = emitter.code();
-  OwnedVector codes = emit_join_upper_bytes(emitter, low, high);
-  const OwnedVector dropped = emit_join_lower_bytes(emitter, low, high);
+  OwnedVector codes =
+      emit_bytes_of_lanes(emitter, low, high, BytePart::upper, BytesApart::by_merges);
+  const OwnedVector dropped =
+      emit_bytes_of_lanes(emitter, low, high, BytePart::lower, BytesApart::by_merges);
   const OwnedVector work = emitter.scratch();
   const Xbyak::Zmm upper = zmm(codes.as(vector_bits));
   const Xbyak::Zmm lower = zmm(dropped.as(vector_bits));

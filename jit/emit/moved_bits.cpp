@@ -140,12 +140,8 @@ void MovedBits::emit(Stores stores, LaneEmitter& emitter, const Frame& frame,
   }
   loops.emit_main_loop(elements(), [&] {
     const Section moved = code.section(CodeSection::moved_bits);
-    const auto emit_offset = [&](const Xbyak::Reg64& to, ElementType element) {
-      code.imul(to, gpr::index, bits_of(element));
-      code.shr(to, 3);
-    };
-    emit_offset(gpr::counter, from_);
-    emit_offset(gpr::scratch, to_);
+    emit_byte_offset(code, gpr::counter, bits_of(from_));
+    emit_byte_offset(code, gpr::scratch, bits_of(to_));
     for (int i = 0; i < blocks_; ++i) emit_block(block, i, stores);
   });
 }

@@ -166,12 +166,8 @@ void MovedNibbles::emit(Stores stores, LaneEmitter& emitter, const Frame& frame,
   Assembler& code = emitter.code();
   loops.emit_main_loop(elements(), [&] {
     const Section moved = code.section(CodeSection::moved_bits);
-    const auto emit_offset = [&](const Xbyak::Reg64& to, int bits) {
-      code.imul(to, gpr::index, bits);
-      code.shr(to, 3);
-    };
-    emit_offset(gpr::counter, from_bits_);
-    emit_offset(gpr::scratch, to_bits_);
+    emit_byte_offset(code, gpr::counter, from_bits_);
+    emit_byte_offset(code, gpr::scratch, to_bits_);
     for (int i = 0; i < blocks(); ++i) {
       Block(*this, code, stores)
           .emit(frame.emit_pointer(0) + gpr::counter + i * vector_bytes * from_bits_,
@@ -202,7 +198,7 @@ Vectors MovedNibbles::Block::emit_loads(const Xbyak::RegExp& source) {
   return bytes;
 }
 
-/// From vectors of consecutive bytes, one for each byte of a group.
+/// Makes of vectors of consecutive bytes one vector for each byte of a group.
 void MovedNibbles::Block::emit_bring_together(Vectors& bytes) {
   const int count = moved_.from_bits_;
   if (count == 1) return;
@@ -270,7 +266,7 @@ void MovedNibbles::Block::emit_thirds(Vectors& vectors, bool come_together) {
   vectors = blended;
 }
 
-/// From vectors of each byte of a group, vectors of each byte of the result's.
+/// Makes vectors of each byte of a result's group of those of each byte of the source's.
 Vectors MovedNibbles::Block::emit_look_up(Vectors& bytes) {
   Vectors results;
   for (int byte = 0; byte < moved_.to_bits_; ++byte) results.push_back(take());
@@ -316,7 +312,7 @@ void MovedNibbles::Block::emit_look_up(const Ymm& byte, int number, Vectors& res
   give_back({half, given});
 }
 
-/// To vectors of consecutive bytes of each half's groups.
+/// Makes vectors of consecutive bytes of each half's groups.
 void MovedNibbles::Block::emit_put_between(Vectors& results) {
   const int count = moved_.to_bits_;
   if (count == 1) return;

@@ -20,6 +20,7 @@ constexpr int sign_bit = 0x80;
 void NineBitEncoder::reserve_constants(LaneEmitter& emitter) const {
   reserve_table(emitter, table_);
   reserve_bytes_of_lanes(emitter, emitter.bytes_apart());
+  reserve_order(emitter, emitter.bytes_apart());
   for (const int bit : {ninth_bit, sign_bit}) {
     emitter.reserve_vector(repeated_constant<uint8_t>(vector_bits, bit));
   }

@@ -35,8 +35,7 @@ void PackedCopy::emit(Stores stores, LaneEmitter& emitter, const Frame& frame,
   };
   loops.emit_main_loop(elements(), [&] {
     const Section copy = code.section(CodeSection::packed_copy);
-    code.imul(gpr::counter, gpr::index, element_bits_);
-    code.shr(gpr::counter, 3);
+    emit_byte_offset(code, gpr::counter, element_bits_);
     std::vector<OwnedVector> vectors;
     for (int i = 0; i < vectors_; ++i) {
       vectors.push_back(emitter.scratch());

@@ -16,6 +16,11 @@ constexpr size_t max_operations = 12;
 
 }  // namespace
 
+void emit_byte_offset(Assembler& code, const Xbyak::Reg64& to, int element_bits) {
+  code.imul(to, gpr::index, element_bits);
+  code.shr(to, 3);
+}
+
 std::unique_ptr<const PackedLoop> packed_loop(const Nest& nest, const NestForm& form,
                                               const Target& target) {
   if (nest.operands() != 2) return nullptr;

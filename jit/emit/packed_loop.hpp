@@ -30,6 +30,9 @@ class PackedLoop {
                     NestLoops& loops) const = 0;
 };
 
+/// to = the byte at which element gpr::index of that many bits begins.
+void emit_byte_offset(Assembler& code, const Xbyak::Reg64& to, int element_bits);
+
 /// The loop of a nest, or null where it has none.
 std::unique_ptr<const PackedLoop> packed_loop(const Nest& nest, const NestForm& form,
                                               const Target& target);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "ir/types/storage.hpp"
+#include "jit/emit/bytes_of_lanes.hpp"
 #include "jit/emit/vector_constant.hpp"
 #include "jit/lower/small_values.hpp"
 
@@ -128,8 +129,7 @@ void PowerCoder::emit_constants() {
   };
   const bool merges = apart_ == BytesApart::by_merges;
   emit_load(order, merges && !has_narrow_codes() ? order_of_merged() : order_of_pairs(apart_));
-  emit_load(parting,
-            merges ? repeated_constant<uint16_t>(512, 0xff00) : every_second<uint8_t>(512, 1));
+  emit_load(parting, control_of_bytes(apart_, BytePart::upper));
   emit_load(all_ones, repeated_constant<uint8_t>(512, 0xff));
   const std::vector<uint8_t>& by_mantissa =
       has_narrow_codes() ? tables_.classes : tables_.mantissas;
@@ -165,7 +165,9 @@ void PowerCoder::emit_exponents(int group) {
   const int begin = 2 * group * group_elements;
   code_.vmovups(high, code_.ptr[from + gpr::index * 2 + begin]);
   code_.vmovups(code_bytes, code_.ptr[from + gpr::index * 2 + begin + group_elements]);
-  emit_bytes_apart(code_, {apart_, order, parting}, high, code_bytes, low);
+  const Zmm& lower_control = apart_ == BytesApart::by_permutation ? order : parting;
+  emit_bytes_of_lanes(code_, apart_, BytePart::lower, low, high, code_bytes, lower_control);
+  emit_bytes_of_lanes(code_, apart_, BytePart::upper, high, high, code_bytes, parting);
   // The lower byte begins with the exponent's last bit.
   code_.vpmovb2m(chosen, low);
   code_.vpaddb(exponents, high, high);

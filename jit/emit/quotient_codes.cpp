@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/types/storage.hpp"
+#include "jit/emit/bytes_of_lanes.hpp"
 #include "jit/emit/vector_constant.hpp"
 #include "jit/lower/small_values.hpp"
 
@@ -97,10 +98,8 @@ void QuotientCoder::emit_constants() {
   const auto emit_load = [&](const Zmm& to, const std::vector<uint8_t>& constant) {
     code_.vmovups(to, code_.constant(constant));
   };
-  const bool merges = apart_ == BytesApart::by_merges;
   emit_load(order, order_of_pairs(apart_));
-  emit_load(parting,
-            merges ? repeated_constant<uint16_t>(512, 0xff00) : every_second<uint8_t>(512, 1));
+  emit_load(parting, control_of_bytes(apart_, BytePart::upper));
   emit_load(all_ones, repeated_constant<uint8_t>(512, 0xff));
   emit_load(magnitudes, repeated_constant<uint16_t>(512, 0x7fff));
   emit_load(positions, repeated_constant<uint8_t>(512, octave - 1));
@@ -160,7 +159,7 @@ void QuotientCoder::emit_differences(int group) {
   const int begin = 2 * group * group_elements;
   code_.vmovups(low, code_.ptr[from + gpr::index * 2 + begin]);
   code_.vmovups(high, code_.ptr[from + gpr::index * 2 + begin + group_elements]);
-  emit_upper_bytes(code_, {apart_, order, parting}, low, high, signs);
+  emit_bytes_of_lanes(code_, apart_, BytePart::upper, signs, low, high, parting);
   code_.vpandd(low, low, magnitudes);
   code_.vpandd(high, high, magnitudes);
   if (group == 0) {
@@ -189,7 +188,9 @@ int QuotientCoder::block_of_limits(int group, int lane) const {
 /// low = the codes of a group, without signs.
 void QuotientCoder::emit_codes(int group) {
   const Section section = code_.section(CodeSection::encoded_products);
-  emit_bytes_apart(code_, {apart_, order, parting}, low, high, temporary);
+  const Zmm& lower_control = apart_ == BytesApart::by_permutation ? order : parting;
+  emit_bytes_of_lanes(code_, apart_, BytePart::lower, temporary, low, high, lower_control);
+  emit_bytes_of_lanes(code_, apart_, BytePart::upper, low, low, high, parting);
   // Two octaves a byte; four times the octave.
   code_.vpminub(low, low, bytes(octaves / 2 - 1));
   code_.vpsllw(low, low, 3);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/signed_code_encoder.hpp"
 
+#include "jit/emit/bytes_of_lanes.hpp"
 #include "jit/emit/op_helpers.hpp"
 #include "jit/emit/vector_constant.hpp"
 
@@ -28,7 +29,7 @@ SignedCodeEncoder::SignedCodeEncoder(ElementType element)
       first_bit_(7 - info(element).format.mantissa_bits) {}
 
 void SignedCodeEncoder::reserve_constants(LaneEmitter& emitter) const {
-  reserve_joined_bytes(emitter);
+  reserve_bytes_of_lanes(emitter, BytesApart::by_merges);
   order_.reserve_constants(emitter);
   if (has_one_zero_) {
     emitter.reserve_vector(repeated_constant<uint8_t>(vector_bits, 0x7f));
@@ -43,7 +44,7 @@ OwnedVector SignedCodeEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
   Assembler& code = emitter.code();
   OwnedVector signs;
   if (has_one_zero_) {
-    signs = emit_join_upper_bytes(emitter, low, high);
+    signs = emit_bytes_of_lanes(emitter, low, high, BytePart::upper, BytesApart::by_merges);
     for (const Xmm* lanes : {&low, &high}) {
       code.vpsllw(zmm(*lanes), zmm(*lanes), static_cast<uint8_t>(8 - first_bit_));
     }
@@ -51,7 +52,8 @@ OwnedVector SignedCodeEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
     emit_put_sign_above_code(emitter, low);
     emit_put_sign_above_code(emitter, high);
   }
-  OwnedVector codes = emit_join_upper_bytes(emitter, low, high);
+  OwnedVector codes =
+      emit_bytes_of_lanes(emitter, low, high, BytePart::upper, BytesApart::by_merges);
   const Xmm bytes = codes.as(vector_bits);
   if (has_one_zero_) {
     OwnedVector magnitude;

@@ -23,6 +23,7 @@ constexpr uint8_t a_and_c_or_b = 0xec;
 void ThresholdEncoder::reserve_constants(LaneEmitter& emitter) const {
   reserve_table(emitter, table_.buckets);
   reserve_bytes_of_lanes(emitter, form_of(emitter));
+  reserve_order(emitter, form_of(emitter));
   emitter.reserve_vector(repeated_constant<uint16_t>(vector_bits, 0x7fff));
   emitter.reserve_vector(repeated_constant<uint16_t>(vector_bits, table_.max));
   if (table_.base != 0)

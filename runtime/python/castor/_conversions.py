@@ -40,7 +40,7 @@ class Codes(NamedTuple):
     target: Optional[ElementType] = None
 
 
-_NO_CODES = Codes()
+NO_CODES = Codes()
 _functions = Cache(512)
 _bound = Cache(1024)
 
@@ -105,7 +105,7 @@ def _flat(operand: Operand) -> Operand:
 
 
 def bound_conversion(
-    source: Operand, target: Operand, options: Options, codes: Codes = _NO_CODES
+    source: Operand, target: Operand, options: Options, codes: Codes = NO_CODES
 ) -> Bound:
     """The kernel that converts between tensors of these forms."""
     if (source.strides is None and target.strides is None) or (

@@ -10,7 +10,7 @@ import numpy as np
 from castor._address import address_of
 from castor._bound import Bound
 from castor._cache import Cache
-from castor._conversions import Codes, Options, bound_conversion, is_column_major
+from castor._conversions import NO_CODES, Codes, Options, bound_conversion, is_column_major
 from castor._element_types import ElementType, element_type
 from castor._operands import (
     Operand,
@@ -83,11 +83,7 @@ def convert(
         raise
     options = Options(overflow, rounding, nan)
     _check(dtype, options)
-    if out is None and type(x) is np.ndarray and options == Options(None, None, None):
-        numbers = _convert_codes(x, dtype, threads)
-        if numbers is not None:
-            return numbers
-    source = input_operand(x)
+    source, codes = _source(x, dtype, options) if out is None else (input_operand(x), NO_CODES)
     if out is not None:
         _convert_into(x, source, given, options, out, threads)
         return out
@@ -103,7 +99,7 @@ def convert(
     order = "F" if is_column_major(source) and target.dtype is not None else "C"
     result = new_output(target, source.shape, order)
     destination = output_operand(result)
-    bound = bound_conversion(source, destination, options)
+    bound = bound_conversion(source, destination, options, codes)
     bound.run((source.address, destination.address), threads)
     if are_lent([source], [x]):
         key = (dtype, overflow, rounding, nan, x.shape)
@@ -133,24 +129,19 @@ def _converted_into(x: Any, given: Tuple[Any, ...], out: Any, threads: Optional[
     return True
 
 
-def _convert_codes(x: Any, dtype: Any, threads: Optional[int]) -> Any:
-    """The numbers of an array of ml_dtypes whose integers have a byte each; None for others.
+def _source(x: Any, dtype: Any, options: Options) -> Tuple[Operand, Codes]:
+    """The operand, of whose bytes the low bits may be the elements.
 
-    They are not packed before. A target that is narrower than a byte wants the packed ones.
+    Arrays of ml_dtypes with integers narrower than a byte are not packed before, unless the target
+    wants packed ones, or options, which say more of a narrow type than of bytes.
     """
-    target = element_type(dtype)
-    element = element_of_dtype(x.dtype)
-    source = operand_of_codes(x, element) if target.bits >= 8 else None
-    if source is None:
-        return None
-    result = new_output(target, source.shape)
-    destination = output_operand(result)
-    codes = Codes(source=element)
-    bound = bound_conversion(source, destination, Options(None, None, None), codes)
-    bound.run((source.address, destination.address), threads)
-    key = (x.dtype, dtype, None, None, None, x.shape, x.strides)
-    _prepared.add(key, PreparedCall(bound, [(target, source.shape)]))
-    return result
+    plain = options == Options(None, None, None) and element_type(dtype).bits >= 8
+    if plain and type(x) is np.ndarray:
+        element = element_of_dtype(x.dtype)
+        operand = operand_of_codes(x, element)
+        if operand is not None:
+            return operand, Codes(source=element)
+    return input_operand(x), NO_CODES
 
 
 def _bound_to_codes(source: Operand, target: ElementType, options: Options) -> Optional[Bound]:
@@ -200,7 +191,7 @@ def _convert_into(
         raise TypeError(f"dtype is {element_type(dtype)}, but out has {element}")
     if destination.shape != source.shape:
         raise ValueError(f"out has shape {destination.shape}, expected {source.shape}")
-    kept = Codes() if codes is None else Codes(target=element)
+    kept = NO_CODES if codes is None else Codes(target=element)
     bound = bound_conversion(source, destination, options, kept)
     bound.run((source.address, destination.address), threads)
     if codes is not None:

@@ -203,7 +203,10 @@ def operand_of_codes(array: npt.NDArray[Any], element: ElementType) -> Optional[
     """
     if not element.is_integer or element.bits >= 8:
         return None
-    return operand_of_array(array.view(np.int8 if element.is_signed else np.uint8))
+    operand = operand_of_array(array.view(np.int8 if element.is_signed else np.uint8))
+    if operand is not None:
+        operand.owner = array
+    return operand
 
 
 def unpacked_output(given: Any) -> Optional[Tuple[npt.NDArray[Any], ElementType]]:
