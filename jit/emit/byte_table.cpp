@@ -86,7 +86,7 @@ void emit_look_up_in_one(LaneEmitter& emitter, const ByteTable& table, EntryByte
   if (table.index_bits == 4) {
     code.vpshufb(to, vector_register(entries.getIdx(), width_of(to)), bytes);
   } else {
-    code.vpermb(Xbyak::Zmm(to.getIdx()), Xbyak::Zmm(bytes.getIdx()), Xbyak::Zmm(entries.getIdx()));
+    code.vpermb(zmm_masked(to), zmm(bytes), zmm(entries));
   }
 }
 
@@ -98,10 +98,7 @@ void emit_look_up_128(LaneEmitter& emitter, const ByteTable& table, EntryByte wh
   OwnedVector fallbacks[2];
   const Xmm first = emitter.vector(table_vector(emitter, table, which, 0), fallbacks[0]);
   const Xmm second = emitter.vector(table_vector(emitter, table, which, 1), fallbacks[1]);
-  Xbyak::Zmm result(to.getIdx());
-  result.setOpmaskIdx(to.getOpmaskIdx());
-  if (to.hasZero()) result.setZero();
-  code.vpermi2b(result, first, second);
+  code.vpermi2b(zmm_masked(to), first, second);
 }
 
 /// vpermd: the order of 32-bit lanes from which vpunpckl and vpunpckh, which work in 128-bit parts,
@@ -296,8 +293,11 @@ void emit_look_up_bytes(LaneEmitter& emitter, const ByteTable& table, const Xmm&
   if (is_in_sixteens(emitter, table)) {
     return emit_look_up_in_sixteens(emitter, table, bytes, UpperBits::any, to);
   }
-  if (table.index_bits != 8) {
+  if (table.index_bits < 7) {
     return emit_look_up_in_one(emitter, table, EntryByte::low, bytes, to);
+  }
+  if (table.index_bits == 7) {
+    return emit_look_up_128(emitter, table, EntryByte::low, bytes, to);
   }
   switch (upper_half_of(table)) {
     case UpperHalf::same: return emit_look_up_128(emitter, table, EntryByte::low, bytes, to);

@@ -25,7 +25,8 @@ void emit_look_up_both(LaneEmitter& emitter, const ByteTable& table, const Xbyak
 std::vector<OwnedVector> emit_look_up_elements(LaneEmitter& emitter, const ByteTable& table,
                                                int element_bits, const Xbyak::Xmm& bytes);
 
-/// Looks up each byte, in a table of one byte an entry; `to` is another register than `bytes`.
+/// Looks up each byte, in a table of one byte an entry; `to` is another register than `bytes`, and
+/// may be under a mask where the table has 6 or 7 bits (VBMI).
 void reserve_byte_look_up(LaneEmitter& emitter, const ByteTable& table);
 void emit_look_up_bytes(LaneEmitter& emitter, const ByteTable& table, const Xbyak::Xmm& bytes,
                         const Xbyak::Xmm& to);

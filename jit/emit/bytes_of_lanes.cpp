@@ -55,7 +55,8 @@ OwnedVector emit_bytes_of_lanes(LaneEmitter& emitter, const Xmm& low, const Xmm&
 void emit_in_order(LaneEmitter& emitter, const Xmm& bytes, BytesApart form) {
   if (form == BytesApart::by_permutation) return;
   OwnedVector fallback;
-  emitter.code().vpermb(zmm(bytes), zmm(emitter.vector(order_of_merged(), fallback)), zmm(bytes));
+  const Xbyak::Zmm order = zmm(emitter.vector(order_of_merged(), fallback));
+  emitter.code().vpermb(zmm_masked(bytes), order, zmm(bytes));
 }
 
 }  // namespace castor::jit

@@ -24,7 +24,8 @@ OwnedVector emit_bytes_of_lanes(LaneEmitter& emitter, const Xbyak::Xmm& low, con
                                 BytePart part, BytesApart form);
 /// Reserves the constant of `emit_in_order`.
 void reserve_order(LaneEmitter& emitter, BytesApart form);
-/// Puts bytes that follow from bytes of lanes in the order of the lanes.
+/// Puts bytes that follow from bytes of lanes in the order of the lanes; where they are not yet,
+/// the register may be under a mask in that order.
 void emit_in_order(LaneEmitter& emitter, const Xbyak::Xmm& bytes, BytesApart form);
 
 }  // namespace castor::jit

@@ -2,6 +2,7 @@
 #include "jit/emit/memory_operands.hpp"
 
 #include "jit/emit/byte_table.hpp"
+#include "jit/emit/class_encoder.hpp"
 #include "jit/emit/e5m2_encoder.hpp"
 #include "jit/emit/e5m2_encoder_avx2.hpp"
 #include "jit/emit/nine_bit_encoder.hpp"
@@ -27,6 +28,7 @@ void emit_store_whole(Assembler& code, const Xbyak::Address& to, const Xmm& from
 Narrowing narrowing_to_16_bits(Narrowing narrowing) {
   switch (narrowing) {
     case Narrowing::encode_16_bits:
+    case Narrowing::encode_by_class:
     case Narrowing::look_up_9_bits:
     case Narrowing::f16_to_e5m2: return Narrowing::truncate;
     case Narrowing::encode_high_half: return Narrowing::high_half;
@@ -42,6 +44,8 @@ std::unique_ptr<Encoder> encoder_of(const LaneInst& store, ElementType element,
     case Narrowing::encode_high_half:
       return std::make_unique<ThresholdEncoder>(
           program.threshold_tables[static_cast<size_t>(store.table)]);
+    case Narrowing::encode_by_class:
+      return std::make_unique<ClassEncoder>(program.class_tables[static_cast<size_t>(store.table)]);
     case Narrowing::look_up_9_bits:
       return std::make_unique<NineBitEncoder>(program.tables[static_cast<size_t>(store.table)]);
     case Narrowing::signed_code: return std::make_unique<SignedCodeEncoder>(element);

@@ -32,6 +32,13 @@ using ImmediateMnemonic = void (*)(Assembler&, const Xmm& to, const Xmm& a, uint
 /// The whole register.
 inline Xbyak::Ymm ymm(const Xmm& vector) { return Xbyak::Ymm(vector.getIdx()); }
 inline Xbyak::Zmm zmm(const Xmm& vector) { return Xbyak::Zmm(vector.getIdx()); }
+/// The same, under the register's mask if it has one.
+inline Xbyak::Zmm zmm_masked(const Xmm& vector) {
+  Xbyak::Zmm whole = zmm(vector);
+  whole.setOpmaskIdx(vector.getOpmaskIdx());
+  if (vector.hasZero()) whole.setZero();
+  return whole;
+}
 
 /// Index of a lane width in tables: 8, 16, 32, 64 bits -> 0, 1, 2, 3.
 inline size_t width_index(int bits) { return bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3; }

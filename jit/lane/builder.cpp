@@ -94,6 +94,11 @@ int32_t LaneBuilder::add_threshold_table(const ThresholdTable& table) {
   return static_cast<int32_t>(program_.threshold_tables.size()) - 1;
 }
 
+int32_t LaneBuilder::add_class_table(const ClassTable& table) {
+  program_.class_tables.push_back(table);
+  return static_cast<int32_t>(program_.class_tables.size()) - 1;
+}
+
 int32_t LaneBuilder::add_byte_table(const ByteTable& table) {
   program_.tables.push_back(table);
   return static_cast<int32_t>(program_.tables.size()) - 1;

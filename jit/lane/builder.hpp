@@ -31,6 +31,7 @@ class LaneBuilder {
 
   /// Index of a table for a store that encodes.
   int32_t add_threshold_table(const ThresholdTable& table);
+  int32_t add_class_table(const ClassTable& table);
   int32_t add_byte_table(const ByteTable& table);
   void store_encoded(int sink, LaneId value, Narrowing narrowing, int32_t table);
 

@@ -101,7 +101,8 @@ enum class Narrowing : uint8_t {
   /// The store's byte table has the codes by the low 9 bits of 16-bit lanes, 256 in the lower bytes
   /// of its entries, then 256 in the upper ones; bit 15 is the sign of all codes (VBMI).
   look_up_9_bits,
-  from_unsigned,  ///< unsigned 32-bit lanes, clamped; of single chunks, with AVX-512
+  encode_by_class,  ///< 16-bit floats become codes by the store's class table (VBMI)
+  from_unsigned,    ///< unsigned 32-bit lanes, clamped; of single chunks, with AVX-512
 };
 constexpr bool looks_up(Narrowing narrowing) {
   return narrowing == Narrowing::look_up_16 || narrowing == Narrowing::look_up_upper_16;
@@ -115,7 +116,7 @@ constexpr bool encodes(Narrowing narrowing) {
   return narrowing == Narrowing::encode_16_bits || narrowing == Narrowing::encode_high_half ||
          narrowing == Narrowing::signed_code || narrowing == Narrowing::f16_to_e5m2 ||
          narrowing == Narrowing::magnitude_code || narrowing == Narrowing::look_up_9_bits ||
-         looks_up_bytes(narrowing);
+         narrowing == Narrowing::encode_by_class || looks_up_bytes(narrowing);
 }
 std::string_view name_of(Narrowing narrowing);
 
@@ -300,6 +301,19 @@ struct ThresholdTable {
   friend bool operator==(const ThresholdTable&, const ThresholdTable&) = default;
 };
 
+/// How 16-bit floats become codes of at most 8 bits by two look-ups. The upper byte has a class,
+/// its sign apart; the class, the upper bits of the lower byte, and the sign are the code's index.
+/// NaNs become 0.
+struct ClassTable {
+  /// By 7 bits: the class, where it stands in the index, and 0x80 for infinity's upper byte.
+  ByteTable classes;
+  ByteTable codes;        ///< by the index, of 6 or 7 bits
+  int32_t low_bits = 0;   ///< how many of the lower byte are the lowest ones of the index; up to 4
+  uint16_t sign_bit = 0;  ///< the bit that the index has for it; 0 where negative numbers become 0
+  uint16_t infinity = 0;  ///< larger magnitudes are NaNs
+  friend bool operator==(const ClassTable&, const ClassTable&) = default;
+};
+
 /// Bits of the lanes that hold an element's own bits: sub-byte elements take bytes.
 constexpr int lane_bits_of(ElementType element) {
   return is_sub_byte(element) ? 8 : bits_of(element);
@@ -363,6 +377,7 @@ struct LaneProgram {
   std::vector<ByteTable> tables;
   std::vector<I32Table> i32_tables;
   std::vector<ThresholdTable> threshold_tables;
+  std::vector<ClassTable> class_tables;
   ScaledCodes scaled_codes;
   ScaledFloats scaled_floats;
   DividedFloats divided_floats;
@@ -372,6 +387,7 @@ struct LaneProgram {
                       field("sinks", &LaneProgram::sinks), field("tables", &LaneProgram::tables),
                       field("i32_tables", &LaneProgram::i32_tables),
                       field("threshold_tables", &LaneProgram::threshold_tables),
+                      field("class_tables", &LaneProgram::class_tables),
                       field("scaled_codes", &LaneProgram::scaled_codes),
                       field("scaled_floats", &LaneProgram::scaled_floats),
                       field("divided_floats", &LaneProgram::divided_floats));

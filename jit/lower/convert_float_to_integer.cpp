@@ -2,6 +2,7 @@
 // Floats to integers: rounded by mode; out of range saturated (NaN -> 0) or wrapped.
 #include <algorithm>
 
+#include "jit/lower/class_table.hpp"
 #include "jit/lower/convert.hpp"
 #include "jit/lower/float_to_integer.hpp"
 
@@ -251,10 +252,26 @@ bool is_within_i32(const LaneTensor& source, ElementType to, bool wraps) {
   return source.fits_i32() && (bits <= 16 || is_cut);
 }
 
+/// 16-bit floats that a store encodes by table, where the target and the conversion can; f16 lanes
+/// are converted by fewer instructions.
+std::optional<LaneTensor> encode_by_class(LaneBuilder& builder, LaneTensor& source, ElementType to,
+                                          const ConvertOptions& options) {
+  const ElementType from = source.element();
+  const bool has_words =
+      from == ElementType::bf16 || (from == ElementType::f16 && !builder.has_f16_lanes());
+  if (!has_words || source.natural_bits() != 16 || !builder.has_look_up(7)) return std::nullopt;
+  const auto table = class_table(from, to, options);
+  if (!table) return std::nullopt;
+  const Storable storable = {source.as_bits(), Narrowing::encode_by_class,
+                             builder.add_class_table(*table)};
+  return LaneTensor::encoded(builder, to, storable, source.as_f32(), options);
+}
+
 }  // namespace
 
 LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, ElementType to,
                                     const ConvertOptions& options) {
+  if (const auto codes = encode_by_class(builder, source, to, options)) return *codes;
   const bool wraps = options.overflow == Overflow::wrap;
   const bool in_f16_lanes = source.element() == ElementType::f16 && builder.has_f16_lanes();
   // To integers of f16's width more lanes are converted at once.

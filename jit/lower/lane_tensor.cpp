@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "jit/lower/convert.hpp"
 #include "jit/lower/small_float.hpp"
 
 namespace castor::jit {
@@ -76,11 +77,18 @@ LaneId LaneTensor::sign_extended(LaneId codes) {
   return builder_->sub(builder_->bit_xor(codes, sign), sign);
 }
 
+/// What a sink would encode, for consumers other than a sink.
+LaneId LaneTensor::encoded_in_lanes() {
+  if (!is_integer(element_)) return encode_small(*builder_, value_, element_, options_);
+  LaneTensor value = computed(*builder_, ElementType::f32, {value_, Narrowing::truncate});
+  return convert_float_to_integer(*builder_, value, element_, options_).as_bits();
+}
+
 LaneId LaneTensor::element_wide() {
   // The computed lanes cut down to the element's own width.
   LaneId lanes = computed_.lanes;
   if (encodes(computed_.narrowing)) {
-    lanes = encode_small(*builder_, value_, element_, options_);
+    lanes = encoded_in_lanes();
   } else if (computed_.narrowing == Narrowing::high_half) {
     lanes = builder_->shift_right(lanes, bits_of(element_));
   } else if (clamps(computed_.narrowing)) {
@@ -172,8 +180,9 @@ LaneId LaneTensor::as_f64() {
 }
 
 LaneId LaneTensor::as_low_bits() {
+  const Narrowing narrowing = computed_.narrowing;
   const bool has_garbage_above =
-      source_ < 0 && is_sub_byte(element_) && !clamps(computed_.narrowing);
+      source_ < 0 && is_sub_byte(element_) && !clamps(narrowing) && !encodes(narrowing);
   return has_garbage_above ? builder_->truncate(computed_.lanes, lane_bits_of(element_))
                            : as_bits();
 }

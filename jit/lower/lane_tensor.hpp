@@ -31,9 +31,9 @@ class LaneTensor {
   /// of any value where they are truncated.
   static LaneTensor computed(LaneBuilder& builder, ElementType element, Storable storable);
 
-  /// Lanes that are the codes of `value` (f32 lanes, from which encode_small makes the codes), or
-  /// that a sink encodes by table to the same codes. `value` is for consumers that need f32, or the
-  /// codes in lanes.
+  /// Lanes that are the codes of `value` (f32 lanes, from which encode_small makes the codes, or
+  /// convert_float_to_integer integers), or that a sink encodes by table to the same codes. `value`
+  /// is for consumers that need f32, or the codes in lanes.
   static LaneTensor encoded(LaneBuilder& builder, ElementType element, Storable storable,
                             LaneId value, const ConvertOptions& options);
 
@@ -96,6 +96,7 @@ class LaneTensor {
  private:
   LaneTensor(LaneBuilder& builder, ElementType element) : builder_(&builder), element_(element) {}
   LaneId element_wide();
+  LaneId encoded_in_lanes();
   LaneId ones_where_true(int bits);
   LaneId sign_extended(LaneId codes);
   bool has_exact_lanes() const;

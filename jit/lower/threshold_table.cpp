@@ -2,9 +2,8 @@
 #include "jit/lower/threshold_table.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <memory>
 
+#include "jit/lower/kept_tables.hpp"
 #include "jit/lower/small_values.hpp"
 
 namespace castor::jit {
@@ -157,17 +156,6 @@ std::optional<ThresholdTable> make_threshold_table(ElementType from, ElementType
   return table;
 }
 
-/// Tables are made once and kept for the life of the process, for making one takes longer than all
-/// else in a compilation. A slot is filled without a lock: the second thread drops its table.
-using Slot = std::atomic<const ThresholdTable*>;
-
-Slot& slot_of(ElementType from, ElementType to, const ConvertOptions& options) {
-  static Slot slots[2][element_type_count][overflow_names.size()][rounding_names.size()]
-                   [nan_mode_names.size()];
-  return slots[from == ElementType::f16 ? 0 : 1][static_cast<size_t>(to)][static_cast<size_t>(
-      options.overflow)][static_cast<size_t>(options.rounding)][static_cast<size_t>(options.nan)];
-}
-
 }  // namespace
 
 std::optional<ThresholdTable> threshold_table(ElementType from, ElementType to,
@@ -176,16 +164,8 @@ std::optional<ThresholdTable> threshold_table(ElementType from, ElementType to,
   const bool nans_are_numbers = options.nan != NanMode::by_type;
   if (bits_of(to) > 8 || options.overflow == Overflow::nan) return std::nullopt;
   if (nans_are_numbers && kind_of(to) != ElementKind::floating) return std::nullopt;
-  Slot& slot = slot_of(from, to, options);
-  if (const ThresholdTable* known = slot.load(std::memory_order_acquire)) return *known;
-  const std::optional<ThresholdTable> made = make_threshold_table(from, to, options);
-  if (!made) return std::nullopt;
-  auto kept = std::make_unique<const ThresholdTable>(*made);
-  const ThresholdTable* expected = nullptr;
-  if (slot.compare_exchange_strong(expected, kept.get(), std::memory_order_release)) {
-    static_cast<void>(kept.release());
-  }
-  return made;
+  static KeptTables<ThresholdTable> tables;
+  return tables.get(from, to, options, make_threshold_table);
 }
 
 }  // namespace castor::jit

@@ -79,6 +79,7 @@ void HeldBytes::add(const jit::Nest& nest) {
   add_block(program.tables);
   add_block(program.i32_tables);
   add_block(program.threshold_tables);
+  add_block(program.class_tables);
 }
 
 void HeldBytes::add(const detail::KernelState& kernel) {

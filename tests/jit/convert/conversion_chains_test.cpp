@@ -13,13 +13,29 @@ class ConversionChains : public testing::TestWithParam<ElementType> {};
 
 TEST_P(ConversionChains, HaveTheInterpretersBits) {
   const std::string_view middle = name_of(GetParam());
-  for (const std::string_view from : {"f32", "f16", "u8"}) {
+  for (const std::string_view from : {"f32", "f16", "bf16", "u8"}) {
     for (const std::string_view to : {"nf4", "f6e2m3", "f8e5m2", "i4", "i16", "f16"}) {
       check_function({fmt::format("func @f(%x: {0}[?n]) -> {2}[?n] {{\n"
                                   "  %y = convert %x : {1}\n  %z = convert %y : {2}\n"
                                   "  return %z\n}}\n",
                                   from, middle, to),
                       {{{203}}}});
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+/// A sum needs the low bits alone, a minimum the number, and a store neither.
+TEST(ConversionsForArithmetic, HaveTheInterpretersBits) {
+  for (const ElementType type : all_element_types()) {
+    if (!is_integer(type)) continue;
+    for (const std::string_view from : {"f32", "f16", "bf16"}) {
+      check_function(
+          {fmt::format("func @f(%x: {0}[?n], %a: {1}[?n]) -> ({1}[?n], {1}[?n], {1}[?n]) {{\n"
+                       "  %y = convert %x : {1}\n  %s = add %y, %a\n  %m = min %y, %a\n"
+                       "  return %y, %s, %m\n}}\n",
+                       from, name_of(type)),
+           {{{203}}, {{203}}}});
       if (HasFatalFailure()) return;
     }
   }

@@ -40,6 +40,10 @@ jit::ThresholdTable& thresholds(LaneProgram& program) {
   return program.threshold_tables.at(static_cast<size_t>(store(program).table));
 }
 
+jit::ClassTable& classes(LaneProgram& program) {
+  return program.class_tables.at(static_cast<size_t>(store(program).table));
+}
+
 struct Fault {
   const char* name;
   std::variant<Conversion, ElementwiseOp> what;
@@ -60,6 +64,14 @@ const Fault faults[] = {
      [](LaneProgram& p) { thresholds(p).max -= 16; }},
     {"the sign of zero", Conversion{bf16, f8e4m3fnuz, {}}, jit::Tier::avx512_vbmi,
      [](LaneProgram& p) { thresholds(p).sign = jit::ThresholdTable::copied; }},
+    {"the class of an upper byte", Conversion{bf16, i4, {}}, jit::Tier::avx512_vbmi,
+     [](LaneProgram& p) { classes(p).classes.entries[0x40] ^= 0x08; }},
+    {"a code in a class table", Conversion{f16, u4, {}}, jit::Tier::avx512_vbmi,
+     [](LaneProgram& p) { classes(p).codes.entries[2] ^= 1; }},
+    {"a NaN that is a number", Conversion{bf16, u2, {}}, jit::Tier::avx512_vbmi,
+     [](LaneProgram& p) { classes(p).infinity += 1; }},
+    {"a negative number that is kept", Conversion{f16, i2, {}}, jit::Tier::avx512_vbmi,
+     [](LaneProgram& p) { classes(p).sign_bit = 0; }},
     {"a byte of a byte table", Conversion{f8e4m3, f8e5m2, {}}, jit::Tier::avx512_vbmi,
      [](LaneProgram& p) { p.tables.at(0).entries[0x55] ^= 1; }},
     {"an entry of an i32 table", Conversion{nf4, f32, {}}, jit::Tier::avx2,

@@ -39,5 +39,7 @@ Term stored_element(LaneStep& step, ElementType element);
 
 /// The code of a 16-bit float by a threshold table.
 Term encoded_by_thresholds(const jit::ThresholdTable& table, const Term& number);
+/// The code of a 16-bit float by a class table.
+Term encoded_by_class(const jit::ClassTable& table, const Term& number);
 
 }  // namespace castor::prove

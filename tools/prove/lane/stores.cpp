@@ -144,6 +144,20 @@ Term encoded_by_thresholds(const ThresholdTable& table, const Term& number) {
   return table.nan == ThresholdTable::constant ? if_then_else(is_nan, constant_nan, code) : code;
 }
 
+Term encoded_by_class(const jit::ClassTable& table, const Term& number) {
+  const Term magnitude = number & 0x7fff;
+  const Term is_nan = less_unsigned(like(magnitude, table.infinity), magnitude);
+  const Term negative = bit(number, 15);
+  const Term classes = entry_of(table.classes, truncate(shift_right(magnitude, 8), 8), 8);
+  const Term lower = truncate(number, 8);
+  const Term zero = like(lower, 0);
+  const Term low_bits = table.low_bits == 0 ? zero : shift_right(lower, 8 - table.low_bits);
+  const Term signs = if_then_else(negative, like(lower, table.sign_bit), zero);
+  const Term code = entry_of(table.codes, classes | low_bits | signs, 8);
+  const bool keeps_negative = table.sign_bit != 0;
+  return if_then_else(keeps_negative ? is_nan : is_nan | negative, zero, code);
+}
+
 Term stored_element(LaneStep& step, ElementType element) {
   const Term& a = step.a;
   const auto byte_table = [&]() -> const jit::ByteTable& {
@@ -163,6 +177,10 @@ Term stored_element(LaneStep& step, ElementType element) {
     case Narrowing::encode_16_bits:
       return low(encoded_by_thresholds(thresholds(), truncate(a, 16)));
     case Narrowing::encode_high_half: return low(encoded_by_thresholds(thresholds(), high_half(a)));
+    case Narrowing::encode_by_class: {
+      const auto& table = step.program.class_tables[static_cast<size_t>(step.inst.table)];
+      return low(encoded_by_class(table, truncate(a, 16)));
+    }
     case Narrowing::signed_code: return signed_code(step, element);
     case Narrowing::f16_to_e5m2: return f16_to_e5m2(step);
     case Narrowing::magnitude_code: return magnitude_code(step, element);
