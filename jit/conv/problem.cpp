@@ -95,13 +95,21 @@ std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64
   return position;
 }
 
-bool is_one_pass(const ConvolutionGeometry& geometry) {
+bool has_outer_padding(const ConvolutionGeometry& geometry) {
   for (size_t i = 0; i + 2 < geometry.axes.size(); ++i) {
     const ConvolutionAxis& axis = geometry.axes[i];
-    const int64_t last = (axis.output - 1) * axis.stride - axis.pad_begin;
-    if (axis.kernel > 1 || axis.pad_begin > 0 || last >= axis.input) return false;
+    const int64_t last =
+        (axis.output - 1) * axis.stride + (axis.kernel - 1) * axis.dilation - axis.pad_begin;
+    if (axis.pad_begin > 0 || last >= axis.input) return true;
   }
-  return true;
+  return false;
+}
+
+bool is_one_pass(const ConvolutionGeometry& geometry) {
+  for (size_t i = 0; i + 2 < geometry.axes.size(); ++i) {
+    if (geometry.axes[i].kernel > 1) return false;
+  }
+  return !has_outer_padding(geometry);
 }
 
 bool has_near_positions(const ConvolutionAxis& rows, const ConvolutionAxis& columns,

@@ -79,6 +79,9 @@ double fraction_inside(const ConvolutionAxis& axis);
 std::optional<int64_t> outer_position(const ConvolutionGeometry& geometry, int64_t output,
                                       int64_t slice);
 
+/// Whether some output takes padding along the outer axes.
+bool has_outer_padding(const ConvolutionGeometry& geometry);
+
 /// Whether along the outer axes each output takes one input position, inside the image.
 bool is_one_pass(const ConvolutionGeometry& geometry);
 

@@ -36,7 +36,8 @@ void emit_permute(Assembler& code, const Xmm& to, const Xmm& order, const Xmm& f
   }
 }
 
-/// One element of whole bytes in all lanes.
+}  // namespace
+
 void emit_broadcast_element(LaneEmitter& emitter, const Xmm& to, const Xbyak::Address& from,
                             ElementType element, int lane_bits) {
   Assembler& code = emitter.code();
@@ -47,8 +48,6 @@ void emit_broadcast_element(LaneEmitter& emitter, const Xmm& to, const Xbyak::Ad
   emit_broadcast(code, elements, from, element_bits);
   extension(element_bits, lane_bits, is_signed_integer(element))(code, to, elements);
 }
-
-}  // namespace
 
 void UniformSource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
   Assembler& code = emitter.code();

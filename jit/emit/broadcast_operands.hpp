@@ -7,6 +7,10 @@
 
 namespace castor::jit {
 
+/// Loads one element of whole bytes into all lanes of `to`, extended to `lane_bits` as loads are.
+void emit_broadcast_element(LaneEmitter& emitter, const Xbyak::Xmm& to, const Xbyak::Address& from,
+                            ElementType element, int lane_bits);
+
 /// One element for every lane, loaded once per row. Codes of sub-byte elements are stored on the
 /// stack, as numbers of any width.
 class UniformSource : public Source {

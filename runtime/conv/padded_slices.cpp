@@ -44,7 +44,9 @@ void add_products(std::span<const int32_t> k_groups, int64_t width, bool is_sign
 
 InnerSlices::InnerSlices(const BoundDense& convolution, int64_t outer)
     : plan_(convolution.plan), count_(std::ssize(convolution.plan.k_steps)), end_(count_) {
-  const bool has_starts = std::ssize(TileStarts{}) >= plan_.packed_width(plan_.tile.channels);
+  if (!jit::has_outer_padding(plan_.geometry)) return;
+  const bool has_starts =
+      int64_t{std::tuple_size_v<TileStarts>} >= plan_.packed_width(plan_.tile.channels);
   const bool sums_in_kernel = convolution.window_sums == jit::WindowSums::own;
   if (!has_slices_in_order(plan_) || !has_starts || sums_in_kernel) return;
   const auto is_inside = [&](int64_t slice) {

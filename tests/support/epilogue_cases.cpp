@@ -79,6 +79,13 @@ const Chain chains[] = {
      " %5 = convert %c : f32\n %6 = add %4, %5\n"
      " %r = convert %6 {overflow = saturate, rounding = down} : i8",
      {i8}},
+    {"zero_point_of_the_call",
+     {{'c', bf16}, {'s', f16}, {'s', u8}},
+     "%1 = convert %y : f32\n %2 = convert %a : f32\n %3 = convert %b : f32\n"
+     " %4 = mul %1, %2\n %5 = div %4, %3\n"
+     " %6 = convert %5 {overflow = saturate, rounding = nearest_even} : i32\n"
+     " %7 = convert %c : i32\n %8 = add %6, %7\n %r = convert %8 {overflow = saturate} : u8",
+     {u8}},
     {"residual_f64",
      {{'f', f64}},
      "%1 = convert %y : f64\n %2 = mul %1, %a\n %r = convert %2 : f8e4m3",

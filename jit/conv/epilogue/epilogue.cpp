@@ -336,8 +336,7 @@ bool has_tables(const LaneInst& inst) {
 /// Whether kernels can address the operand: results are stored element by element, and what a row
 /// repeats is broadcast from memory.
 bool may_address(ElementType element, const TileOperand& operand, bool is_input) {
-  if (is_sub_byte(element)) return false;
-  return !operand.repeats || (is_input && bits_of(element) == max_lane_bits);
+  return !is_sub_byte(element) && (is_input || !operand.repeats);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "jit/emit/broadcast_operands.hpp"
 #include "jit/emit/fold_ops.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/lane/unsigned_stores.hpp"
@@ -115,12 +116,14 @@ void EpilogueEmitter::Sums::emit_load(LaneEmitter& emitter, const LaneInst&, con
   address ? emitter.code().vmovups(to, *address) : emitter.code().vmovaps(to, vector);
 }
 
-void EpilogueEmitter::Repeated::emit_load(LaneEmitter& emitter, const LaneInst&, const Xmm& to) {
+void EpilogueEmitter::Repeated::emit_load(LaneEmitter& emitter, const LaneInst& inst,
+                                          const Xmm& to) {
   Assembler& code = emitter.code();
   const bool is_uniform = epilogue.is_uniform(operand);
   if (is_uniform) code.mov(gpr::scratch, epilogue.data(operand));
   const Reg64 address = is_uniform ? gpr::scratch : epilogue.emit_chunk_address(operand, 0).base;
-  code.vpbroadcastd(to, code.ptr[address]);
+  emit_broadcast_element(emitter, to, code.ptr[address], epilogue.epilogue_.element(operand),
+                         bits_of(inst.type));
 }
 
 void EpilogueEmitter::emit_flush_packs(int stored_of_row) {

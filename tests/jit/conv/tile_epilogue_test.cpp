@@ -40,7 +40,9 @@ constexpr Row rows[] = {
      false},
     {"lane by lane", "%r: i32[1, 24, 5, 6]", "%y = mod %c, %r", "i32", false},
     {"scales of f16", "%s: f16[24, 1, 1]",
-     "%f = convert %c : f32\n%g = convert %s : f32\n%y = mul %f, %g", "f32", false},
+     "%f = convert %c : f32\n%g = convert %s : f32\n%y = mul %f, %g", "f32", true},
+    {"a zero point of u8", "%s: u8[]", "%g = convert %s : i32\n%y = add %c, %g", "i32", true},
+    {"scales of i4", "%s: i4[24, 1, 1]", "%g = convert %s : i32\n%y = mul %c, %g", "i32", false},
     {"seven tensors",
      "%0: i32[1, 24, 5, 6], %1: i32[1, 24, 5, 6], %2: i32[1, 24, 5, 6], %3: i32[1, 24, 5, 6], "
      "%4: i32[1, 24, 5, 6], %5: i32[1, 24, 5, 6]",
