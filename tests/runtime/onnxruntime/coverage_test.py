@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `castor onnx` takes of tools/ort-compare's models: coverage_test.py CASTOR [--all].
+"""What `castor onnx` takes of tools/ort-compare's models: coverage_test.py CASTOR.
 
-Convolutional networks are taken whole. Of transformers only nodes that compute with floats alone
-are left. Making the models takes most of the time: without --all, those of two architectures are
-made, in each form of onnxruntime.quantization.
+Convolutional networks are taken whole, in each form of onnxruntime.quantization. Of transformers
+only nodes that compute with floats alone are left.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from host import ROOT
 sys.path.insert(0, str(ROOT / "tools"))
 from ort import quantized  # noqa: E402 - it is found by the line before
 
-SHORT = ("mobilenetv2", "bert")
 WHOLE = ("resnet50", "mobilenetv2")
 # Operators of floats, none of which castor has; QLinearSoftmax is a Softmax between two casts. Of
 # products, those of two activations are not quantized dynamically.
@@ -47,9 +45,7 @@ def check(castor: str, name: str) -> list[str]:
 
 
 def main() -> None:
-    castor, *options = sys.argv[1:]
-    names = [name for name in quantized.names() if "--all" in options or name.startswith(SHORT)]
-    wrong = [line for name in names for line in check(castor, name)]
+    wrong = [line for name in quantized.names() for line in check(sys.argv[1], name)]
     sys.exit("\n".join(wrong) if wrong else 0)
 
 
