@@ -116,6 +116,19 @@ TEST(OnnxMicrosoft, GlobalAveragePool) {
   }
 }
 
+TEST(OnnxMicrosoft, GlobalAveragePoolOfChannelsThatAreLast) {
+  OnnxMaker maker = maker_of({1, 4, 4, 16});
+  auto& node = maker.node("QLinearGlobalAveragePool", {"a", "as", "az", "ys", "yz"}, {"y"});
+  node.set_domain("com.microsoft");
+  OnnxMaker::integer(node, "channels_last", 1);
+  maker.output("y", OnnxMaker::u8, {1, 1, 1, 16});
+  const std::vector<uint8_t> y = run(maker, {1, 4, 4, 16}, 16);
+  for (int channel = 0; channel < 16; ++channel) {
+    const double mean = 7.5 * 16 + channel - 100;
+    EXPECT_EQ(y[static_cast<size_t>(channel)], rounded(std::nearbyint(mean * 0.03125 / 0.25) + 20));
+  }
+}
+
 TEST(OnnxMicrosoft, GemmWithBiasAndAlpha) {
   OnnxMaker maker = maker_of({2, 3});
   maker.constant<int8_t>("b", OnnxMaker::i8, {3, 2}, {1, -2, 3, -4, 5, -6});

@@ -153,10 +153,13 @@ Outputs qlinear_sigmoid(const Node& node, Translation& into) {
 Outputs qlinear_global_average_pool(const Node& node, Translation& into) {
   const ValueId x = into.input(node, 0);
   const Shape from = into.shape(x);
-  if (node.integer("channels_last", 0) != 0) into.refuse("channels are last");
+  if (from.size() < 2) into.refuse("there are no channels");
+  if (into.refusal()) return {};
+  const bool channels_last = node.integer("channels_last", 0) != 0;
+  const size_t end = from.size() - (channels_last ? 1 : 0);
   Dims spatial;
   std::vector<int64_t> axes;
-  for (size_t axis = 2; axis < from.size(); ++axis) {
+  for (size_t axis = channels_last ? 1 : 2; axis < end; ++axis) {
     if (!from[axis].is_fixed()) into.refuse("spatial extents are not known");
     spatial.push_back(from[axis].extent);
     axes.push_back(static_cast<int64_t>(axis));
