@@ -10,6 +10,8 @@
 #include "ir/composition/definition.hpp"
 #include "ir/composition/mx_formats.hpp"
 #include "ir/composition/steps.hpp"
+#include "ir/shape/convolution.hpp"
+#include "ir/support/integer_math.hpp"
 
 namespace castor {
 
@@ -84,7 +86,7 @@ Status check_extents(const CompositionCall& call) {
                                   open - x.shape.begin(), to_string(x)));
 }
 
-/// The axis, which has whole blocks.
+/// The axis, whose extent is known.
 Result<int> axis_of(const CompositionCall& call, int64_t block) {
   const TensorType& x = call.type_of(0);
   const int rank = call.rank_of(0);
@@ -96,11 +98,9 @@ Result<int> axis_of(const CompositionCall& call, int64_t block) {
   if (block < 1) return call.mistake(fmt::format("block = {}, expected at least 1", block));
   const auto axis = static_cast<int>(written < 0 ? written + rank : written);
   const Dim& extent = x.shape[static_cast<size_t>(axis)];
-  if (extent.is_fixed() && extent.extent % block == 0) return axis;
+  if (extent.is_fixed()) return axis;
   return call.mistake(
-      fmt::format("axis {} of {} is not known to have whole blocks, expected a "
-                  "multiple of {}",
-                  axis, to_string(x), block));
+      fmt::format("axis {} of {} is unknown, expected a number of elements", axis, to_string(x)));
 }
 
 /// x with its axis as two: the blocks, and the elements of one.
@@ -117,10 +117,38 @@ ValueId scalar(const Quantizing& q, double number, ElementType type) {
   return scalar_of(q.builder(), static_cast<float>(number), type);
 }
 
+/// The largest magnitude of each block, the last of which is short: blocks are windows along a
+/// spatial axis, of which the last one reaches into padding.
+ValueId magnitudes_of_windows(const Quantizing& q, int64_t extent) {
+  FunctionBuilder& builder = q.builder();
+  const ValueId sizes = builder.unary(OpKind::abs, q.call.operands[0]);
+  constexpr int before_spatial = 2;  // images and channels
+  const int added = std::max(before_spatial - q.axis, 0);
+  const Shape own = q.call.type_of(0).shape;
+  Shape shape(static_cast<size_t>(added), Dim(1));
+  shape.insert(shape.end(), own.begin(), own.end());
+  const size_t axes = shape.size() - before_spatial;
+  const auto at = static_cast<size_t>(added + q.axis - before_spatial);
+  ConvolutionOptions options;
+  options.kernel_shape.assign(axes, 1);
+  options.strides.assign(axes, 1);
+  options.pads.assign(2 * axes, 0);
+  options.kernel_shape[at] = q.block;
+  options.strides[at] = q.block;
+  options.pads[axes + at] = q.block - extent % q.block;
+  const ValueId largest = builder.max_pool(builder.reshape(sizes, shape), options);
+  Shape of_blocks = own;
+  of_blocks[static_cast<size_t>(q.axis)] = Dim(ceil_div(extent, q.block));
+  return builder.reshape(largest, of_blocks);
+}
+
 /// The largest magnitude of each block.
 ValueId magnitudes(const Quantizing& q) {
+  const int64_t extent = q.call.type_of(0).shape[static_cast<size_t>(q.axis)].extent;
   const ValueId largest =
-      q.builder().reduce(OpKind::reduce_max_abs, in_blocks(q), {.axes = {{q.axis + 1}}});
+      extent % q.block != 0
+          ? magnitudes_of_windows(q, extent)
+          : q.builder().reduce(OpKind::reduce_max_abs, in_blocks(q), {.axes = {{q.axis + 1}}});
   return in_type(q.builder(), largest, q.type);
 }
 

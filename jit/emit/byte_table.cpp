@@ -103,12 +103,13 @@ void emit_look_up_128(LaneEmitter& emitter, const ByteTable& table, EntryByte wh
 
 /// vpermd: the order of 32-bit lanes from which vpunpckl and vpunpckh, which work in 128-bit parts,
 /// give elements in the order of the bytes. Bytes that become 16-bit elements are unpacked once: 64
-/// bits k of a part go to vector k. Bytes that become 32-bit elements are unpacked twice: 32 bits k
+/// bits k of a part go to vector k. Bytes that become wider elements are unpacked twice: 32 bits k
 /// go to vector k.
-std::vector<uint8_t> unpack_order(const LaneEmitter& emitter, int element_bits) {
+std::vector<uint8_t> unpack_order(const LaneEmitter& emitter, Narrowing look_up) {
   const int vector_bits = emitter.target().vector_bits();
   const int parts = vector_bits / 128;
-  const int adjacent = 32 / element_bits;  // 32-bit lanes of a part that stay adjacent
+  // 32-bit lanes of a part that stay adjacent.
+  const int adjacent = look_up == Narrowing::look_up_16 ? 2 : 1;
   return vector_constant<uint32_t>(vector_bits, [&](int i) {
     const int part = i / 4;
     const int vector = i % 4 / adjacent;
@@ -116,10 +117,10 @@ std::vector<uint8_t> unpack_order(const LaneEmitter& emitter, int element_bits) 
   });
 }
 
-void emit_order_for_unpacking(LaneEmitter& emitter, int element_bits, const Xmm& to,
+void emit_order_for_unpacking(LaneEmitter& emitter, Narrowing look_up, const Xmm& to,
                               const Xmm& bytes) {
   OwnedVector fallback;
-  const Xmm order = emitter.vector(unpack_order(emitter, element_bits), fallback);
+  const Xmm order = emitter.vector(unpack_order(emitter, look_up), fallback);
   if (emitter.has_avx512()) {
     emitter.code().vpermd(Xbyak::Zmm(to.getIdx()), Xbyak::Zmm(order.getIdx()), bytes);
   } else {
@@ -144,6 +145,22 @@ std::vector<OwnedVector> emit_upper_halves(LaneEmitter& emitter, OwnedVector low
     code.vpunpckhwd(result.back().as(bits), zero, halves->as(bits));
   }
   return result;
+}
+
+/// 32-bit lanes are extended to 64 bits by their sign.
+std::vector<OwnedVector> emit_extended(LaneEmitter& emitter, std::vector<OwnedVector> vectors) {
+  Assembler& code = emitter.code();
+  std::vector<OwnedVector> wide;
+  for (OwnedVector& vector : vectors) {
+    wide.push_back(emitter.scratch());
+    const Xbyak::Zmm from(vector.as(512).getIdx());
+    const Xbyak::Ymm half(from.getIdx());
+    code.vpmovsxdq(zmm(wide.back().as(512)), half);
+    code.vextracti64x4(half, from, 1);
+    code.vpmovsxdq(from, half);
+    wide.push_back(std::move(vector));
+  }
+  return wide;
 }
 
 /// How the upper half of a table of 256 follows from the lower one, by the entries' low bytes.
@@ -248,13 +265,14 @@ void emit_look_up_both(LaneEmitter& emitter, const ByteTable& table, const Xmm& 
   }
 }
 
-void reserve_element_table(LaneEmitter& emitter, const ByteTable& table, int element_bits) {
-  emitter.reserve_vector(unpack_order(emitter, element_bits));
+void reserve_element_table(LaneEmitter& emitter, const ByteTable& table, Narrowing look_up) {
+  emitter.reserve_vector(unpack_order(emitter, look_up));
   reserve_table(emitter, table);
 }
 
 std::vector<OwnedVector> emit_look_up_elements(LaneEmitter& emitter, const ByteTable& table,
-                                               int element_bits, const Xmm& bytes) {
+                                               Narrowing look_up, int element_bits,
+                                               const Xmm& bytes) {
   Assembler& code = emitter.code();
   const int bits = emitter.target().vector_bits();
   OwnedVector ordered = emitter.scratch();
@@ -262,16 +280,23 @@ std::vector<OwnedVector> emit_look_up_elements(LaneEmitter& emitter, const ByteT
   {
     const OwnedVector low = emitter.scratch();
     const Xmm indices = ordered.as(bits);
-    emit_order_for_unpacking(emitter, element_bits, indices, bytes);
+    emit_order_for_unpacking(emitter, look_up, indices, bytes);
     emit_look_up_both(emitter, table, indices, low.as(bits), high.as(bits));
     code.vpunpcklbw(indices, low.as(bits), high.as(bits));
     code.vpunpckhbw(high.as(bits), low.as(bits), high.as(bits));
   }
-  if (element_bits == 32) return emit_upper_halves(emitter, std::move(ordered), std::move(high));
   std::vector<OwnedVector> vectors;
-  vectors.push_back(std::move(ordered));
-  vectors.push_back(std::move(high));
-  return vectors;
+  if (look_up == Narrowing::look_up_16) {
+    vectors.push_back(std::move(ordered));
+    vectors.push_back(std::move(high));
+    return vectors;
+  }
+  vectors = emit_upper_halves(emitter, std::move(ordered), std::move(high));
+  if (look_up == Narrowing::look_up_upper_16) return vectors;
+  for (const OwnedVector& vector : vectors) {
+    code.vpsrad(zmm(vector.as(bits)), zmm(vector.as(bits)), 16);
+  }
+  return element_bits == 32 ? std::move(vectors) : emit_extended(emitter, std::move(vectors));
 }
 
 void emit_look_up(LaneEmitter& emitter, const LaneInst& inst) {

@@ -18,7 +18,8 @@ namespace {
 constexpr int scratch_vectors = 3;
 constexpr int sub_byte_scratch_vectors = 4;
 constexpr int look_up_scratch_vectors = 7;  ///< for stores that look up
-constexpr int gather_scratch_vectors = 4;   ///< two, and two parts of a table
+constexpr int look_up_i16_scratch_vectors = 9;
+constexpr int gather_scratch_vectors = 4;  ///< two, and two parts of a table
 constexpr int encoder_scratch_vectors = 11;
 constexpr int avx2_encoder_scratch_vectors = 4;
 constexpr int avx2_byte_look_up_scratch_vectors = 6;  ///< for stores that look up bytes in sixteens
@@ -59,6 +60,9 @@ int scratch_vectors_of(const LaneProgram& program, const Target& target, int pen
   for (const LaneInst& inst : program.code) {
     if (inst.op == LaneOp::gather) scratch = std::max(scratch, gather_scratch_vectors);
     if (looks_up(inst.narrowing)) scratch = std::max(scratch, look_up_scratch_vectors);
+    if (inst.narrowing == Narrowing::look_up_i16) {
+      scratch = std::max(scratch, look_up_i16_scratch_vectors);
+    }
     if (!encodes(inst.narrowing) || inst.narrowing == Narrowing::magnitude_code) continue;
     scratch = std::max(scratch, target.has_avx512()              ? encoder_scratch_vectors
                                 : looks_up_bytes(inst.narrowing) ? avx2_byte_look_up_scratch_vectors

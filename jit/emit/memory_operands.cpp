@@ -101,7 +101,7 @@ void MemorySource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const X
 }
 
 void MemorySink::reserve_constants(LaneEmitter& emitter) {
-  if (table_ != nullptr) return reserve_element_table(emitter, *table_, bits_of(element_));
+  if (table_ != nullptr) return reserve_element_table(emitter, *table_, store_.narrowing);
   if (is_sub_byte(element_)) {
     bit_packer_.emplace(emitter.target(), element_);
     bit_packer_->reserve_constants(emitter);
@@ -167,11 +167,11 @@ void MemorySink::emit_store_vector(LaneEmitter& emitter, const ChunkAddress& to,
                           locator_.stores() == Stores::streaming);
 }
 
-/// Looks up a chunk of bytes, which gives two vectors of elements, or four, and stores these.
+/// Looks up a chunk of bytes, which gives several vectors of elements, and stores these.
 void MemorySink::emit_store_looked_up(LaneEmitter& emitter, const LaneInst& inst) {
   const int element_bits = bits_of(element_);
   const std::vector<OwnedVector> vectors =
-      emit_look_up_elements(emitter, *table_, element_bits, emitter.use(inst.a));
+      emit_look_up_elements(emitter, *table_, inst.narrowing, element_bits, emitter.use(inst.a));
   Assembler& code = emitter.code();
   ChunkAddress chunk = locator_.emit_chunk_address(operand_, 0);
   const int bits = emitter.target().vector_bits();

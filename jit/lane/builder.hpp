@@ -26,7 +26,7 @@ class LaneBuilder {
   void store(int sink, LaneId value, Narrowing narrowing);
   void store_with_signs(int sink, LaneId value, LaneId signs, Narrowing narrowing);
   /// Bytes become the 16-bit elements that the table has for them (look_up_16), or 32-bit elements
-  /// (look_up_upper_16).
+  /// (look_up_upper_16), or wider integers (look_up_i16).
   void store_by_table(int sink, LaneId value, const ByteTable& table, Narrowing look_up);
 
   /// Index of a table for a store that encodes.

@@ -225,11 +225,11 @@ std::string_view name_of(Fold fold) {
 
 std::string_view name_of(Narrowing narrowing) {
   constexpr std::string_view names[] = {
-      "truncate",        "high_half",        "saturate_to_signed", "saturate_to_unsigned",
-      "fits_signed",     "fits_unsigned",    "look_up_16",         "look_up_upper_16",
-      "encode_16_bits",  "encode_high_half", "signed_code",        "f16_to_e5m2",
-      "magnitude_code",  "look_up_i8",       "look_up_u8",         "look_up_9_bits",
-      "encode_by_class", "from_unsigned"};
+      "truncate",       "high_half",       "saturate_to_signed", "saturate_to_unsigned",
+      "fits_signed",    "fits_unsigned",   "look_up_16",         "look_up_upper_16",
+      "look_up_i16",    "encode_16_bits",  "encode_high_half",   "signed_code",
+      "f16_to_e5m2",    "magnitude_code",  "look_up_i8",         "look_up_u8",
+      "look_up_9_bits", "encode_by_class", "from_unsigned"};
   static_assert(std::size(names) == static_cast<size_t>(Narrowing::from_unsigned) + 1);
   return names[static_cast<size_t>(narrowing)];
 }

@@ -140,6 +140,7 @@ class NestLowering {
   /// for which there is an instruction.
   bool is_fastest_as_table(const StoreTable& table, ElementType from) const {
     if (builder_.has_look_up(table.entries.index_bits)) return true;
+    if (table.look_up == Narrowing::look_up_i16) return false;
     const bool by_instruction =
         from == ElementType::f8e5m2 && table.look_up == Narrowing::look_up_upper_16;
     return builder_.looks_up_by_nibbles() && !by_instruction &&

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "jit/lower/convert.hpp"
 #include "jit/lower/nf4.hpp"
 
 namespace castor::jit {
@@ -248,6 +249,15 @@ std::optional<StoreTable> store_table(ElementType from, ElementType to,
   if (bits_of(to) == 16) {
     if (is_whole(from) && is_integer(to)) return std::nullopt;  // an extension
     return StoreTable{*conversion_table(from, to, options), Narrowing::look_up_16};
+  }
+  // Numbers that fit i16 but not i8, which has shorter ways.
+  const bool is_within_i16 = kind_of(from) == ElementKind::floating && !has_infinities(from) &&
+                             largest_finite(from) > 127 && largest_finite(from) < 32768;
+  if (is_integer(to) && bits_of(to) >= 32 && is_within_i16) {
+    const bool is_cut = is_signed_integer(to) || options.overflow == Overflow::wrap;
+    return StoreTable{
+        *conversion_table(from, is_cut ? ElementType::i16 : ElementType::u16, options),
+        Narrowing::look_up_i16};
   }
   // Every float of 4 to 8 bits is a bf16, the upper half of f32, but for an infinity that
   // saturates; numbers of nf4 are none.

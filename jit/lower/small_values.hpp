@@ -31,9 +31,10 @@ struct StoreTable {
   Narrowing look_up = Narrowing::look_up_16;
 };
 
-/// Floats of 16 bits from any type of at most 8, 16-bit integers from floats, and f32 from floats
-/// of 5 to 8 bits, and of 4 unless `looks_up_f32`, so that 16 entries of 32 bits are one step;
-/// nothing where that is not the fastest way.
+/// Floats of 16 bits from any type of at most 8, 16-bit integers from floats, wider integers from
+/// those of f8e4m3 and f8e4m3fnuz, and f32 from floats of 5 to 8 bits, and of 4 unless
+/// `looks_up_f32`, so that 16 entries of 32 bits are one step; nothing where that is not the
+/// fastest way.
 std::optional<StoreTable> store_table(ElementType from, ElementType to,
                                       const ConvertOptions& options, bool looks_up_f32);
 

@@ -198,8 +198,13 @@ bool OperationDrawer::draw_quantize_mx() {
   if (shape.empty()) return false;
   const int64_t axis = draw_axis(random_, shape.rank());
   const int64_t extent = shape[static_cast<int>(axis)];
-  int64_t block = random_.percent(60) ? format.block : random_.between(1, 40);
-  while (extent % block != 0) --block;
+  // Blocks of the format's size, or the next smaller one that divides the extent; or of any size.
+  int64_t block = format.block;
+  if (!random_.percent(60)) {
+    block = random_.between(1, 40);
+  } else {
+    while (extent % block != 0) --block;
+  }
   OperationSpec operation{.op = OpKind::quantize_mx,
                           .operands = {x},
                           .attributes = {{"format", {Identifier{std::string(format.name)}}},

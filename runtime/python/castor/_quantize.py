@@ -194,7 +194,7 @@ def quantize_mx(
     tensor_scale: Any = None,
     threads: Optional[int] = None,
 ) -> Union[Tuple[Any, Any], Tuple[Any, Any, Any]]:
-    """Elements that share a scale by blocks along an axis, whose extent has whole blocks.
+    """Elements that share a scale by blocks along an axis; the last block may be short.
 
     `format` is "mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8" or
     "nvfp4". `scale_rule` is "ocp_floor" (the default: OCP's text, torchao), "ceil_power" (NVIDIA,

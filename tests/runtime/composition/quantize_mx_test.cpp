@@ -8,6 +8,7 @@
 
 #include "ir/composition/mx_formats.hpp"
 #include "ir/numerics/scalar.hpp"
+#include "ir/support/integer_math.hpp"
 #include "tests/support/function_case.hpp"
 #include "tests/support/on_every_engine.hpp"
 #include "tests/support/texts.hpp"
@@ -22,7 +23,8 @@ constexpr const char* rules[] = {"ocp_floor", "ceil_power", "even_round"};
 std::string text_of(const MxFormat& format, ElementType x, const Dims& shape,
                     std::string_view rule) {
   Dims scales = shape;
-  scales[scales.rank() - 1] /= format.block;
+  int64_t& blocks = scales[scales.rank() - 1];
+  blocks = ceil_div(blocks, format.block);
   const std::string more = format.has_tensor_scale ? "" : fmt::format(", scale_rule = {}", rule);
   const std::string scale = format.has_tensor_scale ? "  %t = nvfp4_tensor_scale %x\n" : "";
   return fmt::format(
@@ -37,7 +39,8 @@ TEST(QuantizeMx, HasTheInterpretersBits) {
   for (const MxFormat& format : mx_formats) {
     for (const ElementType x : {f32, bf16, f16, f64}) {
       const char* rule = rules[++seed % 3];
-      for (const Dims& shape : {Dims{7, 96}, Dims{3, 2, 64}, Dims{32}}) {
+      for (const Dims& shape :
+           {Dims{7, 96}, Dims{3, 2, 64}, Dims{32}, Dims{5, 100}, Dims{2, 3, 47}, Dims{9}}) {
         ASSERT_NO_FATAL_FAILURE(check_function({text_of(format, x, shape, rule), {{shape}}}, seed));
       }
     }
@@ -47,6 +50,11 @@ TEST(QuantizeMx, HasTheInterpretersBits) {
        "  %y, %s = quantize_mx %x {format = mxfp8_e4m3, axis = 0} : f8e4m3\n"
        "  return %y, %s\n}\n",
        {{{64, 9}}}});
+  check_function(
+      {"func @short_columns(%x: bf16[3, 70, ?m]) -> (f4e2m1[3, 70, ?m], f8e8m0[3, 3, ?m]) {\n"
+       "  %y, %s = quantize_mx %x {format = mxfp4, axis = 1} : f4e2m1\n"
+       "  return %y, %s\n}\n",
+       {{{3, 70, 9}}}});
 }
 
 /// A format's largest exponent, largest number, and bits after the first of its significands.
@@ -172,9 +180,8 @@ TEST(QuantizeMx, MistakesAreTyped) {
     const char* message;
   };
   const Row mistakes[] = {
-      {"f32[70]", "quantize_mx %x {format = mxfp4} : f4e2m1",
-       "axis 0 of f32[70] is not known to have whole blocks, expected a multiple of 32"},
-      {"f32[?n]", "quantize_mx %x {format = mxfp4} : f4e2m1", "is not known to have whole blocks"},
+      {"f32[?n]", "quantize_mx %x {format = mxfp4} : f4e2m1",
+       "axis 0 of f32[?n] is unknown, expected a number of elements"},
       {"f32[64]", "quantize_mx %x {format = mxfp4} : f8e4m3",
        "the result is f8e4m3, expected f4e2m1 for mxfp4"},
       {"f32[64]", "quantize_mx %x {format = nvfp4} : f4e2m1", "found no tensor's scale"},
@@ -220,6 +227,63 @@ TEST(QuantizeMx, BlocksOfZerosHaveTheScaleZero) {
     const uint64_t largest = 0x7e;  // 1 / 0 saturates
     const Patterns expected{f8e4m3, {1, 3}, {0, scale == 0 ? largest : one, nan}};
     EXPECT_EQ(mistake_anywhere(parse_function(text).value(), {x, t}, expected), "") << scale;
+  }
+}
+
+/// Rows with zeros after them, as far as whole blocks.
+Patterns with_zeros_after(const Patterns& rows, int64_t columns) {
+  Patterns more{rows.type, {rows.shape[0], columns}, {}};
+  for (int64_t row = 0; row < rows.shape[0]; ++row) {
+    const auto first = rows.elements.begin() + row * rows.shape[1];
+    more.elements.insert(more.elements.end(), first, first + rows.shape[1]);
+    more.elements.resize(static_cast<size_t>((row + 1) * columns), 0);
+  }
+  return more;
+}
+
+/// The same rows cut off.
+Patterns cut(const Patterns& rows, int64_t columns) {
+  Patterns less{rows.type, {rows.shape[0], columns}, {}};
+  for (int64_t row = 0; row < rows.shape[0]; ++row) {
+    const auto first = rows.elements.begin() + row * rows.shape[1];
+    less.elements.insert(less.elements.end(), first, first + columns);
+  }
+  return less;
+}
+
+/// The last block is short: its codes and scale are those of a block with zeros after them.
+TEST(QuantizeMx, ShortBlocksAreAsWithZerosAfterThem) {
+  constexpr int64_t columns = 70;
+  constexpr int64_t whole = 96;
+  Patterns x{f32, {4, columns}, {}};
+  for (int64_t i = 0; i < 4 * columns; ++i) {
+    const auto number = std::ldexp(static_cast<float>(i % 23) - 11, static_cast<int>(i / 40));
+    x.elements.push_back(std::bit_cast<uint32_t>(number));
+  }
+  x.elements[2 * columns - 1] = 0x7fc00001;  // a NaN
+  x.elements[3 * columns - 2] = 0xff800000;  // an infinity
+  std::fill_n(x.elements.end() - 6, 6, 0);
+  const Patterns one{f32, {}, {std::bit_cast<uint32_t>(0.25f)}};
+  for (const MxFormat& format : mx_formats) {
+    for (const bool is_scale : {false, true}) {
+      const auto function_of = [&](int64_t extent) {
+        const int64_t result = is_scale ? ceil_div(extent, format.block) : extent;
+        return parse_function(
+            fmt::format("func @f(%x: f32[4, {0}]{1}) -> {2}[4, {3}] {{\n"
+                        "  %y, %s = quantize_mx %x{4} {{format = {5}}} : {6}\n  return %{7}\n}}\n",
+                        extent, format.has_tensor_scale ? ", %t: f32[]" : "",
+                        name_of(is_scale ? format.scale : format.element), result,
+                        format.has_tensor_scale ? ", %t" : "", format.name, name_of(format.element),
+                        is_scale ? "s" : "y"));
+      };
+      std::vector<Patterns> operands = {with_zeros_after(x, whole)};
+      if (format.has_tensor_scale) operands.push_back(one);
+      const Patterns all = interpreted(*function_of(whole).value(), operands);
+      const Patterns expected = cut(all, is_scale ? ceil_div(columns, format.block) : columns);
+      operands[0] = x;
+      EXPECT_EQ(mistake_anywhere(function_of(columns).value(), operands, expected), "")
+          << format.name;
+    }
   }
 }
 

@@ -174,6 +174,7 @@ Term stored_element(LaneStep& step, ElementType element) {
     case Narrowing::look_up_16: return entry_of(byte_table(), a, 16);
     case Narrowing::look_up_upper_16:
       return concat(entry_of(byte_table(), a, 16), step.terms.constant(16, 0));
+    case Narrowing::look_up_i16: return extend_sign(entry_of(byte_table(), a, 16), bits);
     case Narrowing::encode_16_bits:
       return low(encoded_by_thresholds(thresholds(), truncate(a, 16)));
     case Narrowing::encode_high_half: return low(encoded_by_thresholds(thresholds(), high_half(a)));
