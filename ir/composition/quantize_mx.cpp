@@ -86,6 +86,13 @@ Status check_extents(const CompositionCall& call) {
                                   open - x.shape.begin(), to_string(x)));
 }
 
+/// Axes from the second on; the axis of blocks is one of them, if need be after axes of one
+/// element.
+constexpr int before_spatial = 2;  // images and channels
+int spatial_axes(int rank, int axis) {
+  return rank + std::max(before_spatial - axis, 0) - before_spatial;
+}
+
 /// The axis, whose extent is known.
 Result<int> axis_of(const CompositionCall& call, int64_t block) {
   const TensorType& x = call.type_of(0);
@@ -98,9 +105,15 @@ Result<int> axis_of(const CompositionCall& call, int64_t block) {
   if (block < 1) return call.mistake(fmt::format("block = {}, expected at least 1", block));
   const auto axis = static_cast<int>(written < 0 ? written + rank : written);
   const Dim& extent = x.shape[static_cast<size_t>(axis)];
-  if (extent.is_fixed()) return axis;
-  return call.mistake(
-      fmt::format("axis {} of {} is unknown, expected a number of elements", axis, to_string(x)));
+  if (!extent.is_fixed()) {
+    return call.mistake(
+        fmt::format("axis {} of {} is unknown, expected a number of elements", axis, to_string(x)));
+  }
+  const bool is_short = extent.extent > block && extent.extent % block != 0;
+  if (!is_short || spatial_axes(rank, axis) <= max_spatial_axes) return axis;
+  return call.mistake(fmt::format(
+      "axis {} of {} has a short last block of {}, expected whole ones where the rank is {}", axis,
+      to_string(x), block, rank));
 }
 
 /// x with its axis as two: the blocks, and the elements of one.
@@ -122,12 +135,11 @@ ValueId scalar(const Quantizing& q, double number, ElementType type) {
 ValueId magnitudes_of_windows(const Quantizing& q, int64_t extent) {
   FunctionBuilder& builder = q.builder();
   const ValueId sizes = builder.unary(OpKind::abs, q.call.operands[0]);
-  constexpr int before_spatial = 2;  // images and channels
   const int added = std::max(before_spatial - q.axis, 0);
   const Shape own = q.call.type_of(0).shape;
   Shape shape(static_cast<size_t>(added), Dim(1));
   shape.insert(shape.end(), own.begin(), own.end());
-  const size_t axes = shape.size() - before_spatial;
+  const auto axes = static_cast<size_t>(spatial_axes(q.call.rank_of(0), q.axis));
   const auto at = static_cast<size_t>(added + q.axis - before_spatial);
   ConvolutionOptions options;
   options.kernel_shape.assign(axes, 1);
@@ -256,7 +268,11 @@ Result<std::vector<ValueId>> define_quantize_mx(const CompositionCall& call) {
   const Result<int> axis = axis_of(call, block);
   if (!axis) return axis.error();
   const bool is_f64 = call.element_of(0) == ElementType::f64;
-  const Quantizing q{call, *format, *axis, block, is_f64 ? ElementType::f64 : ElementType::f32};
+  // A block that has more elements than the axis has them all.
+  const int64_t extent =
+      std::max<int64_t>(call.type_of(0).shape[static_cast<size_t>(*axis)].extent, 1);
+  const Quantizing q{call, *format, *axis, std::min(block, extent),
+                     is_f64 ? ElementType::f64 : ElementType::f32};
   if (format->has_tensor_scale) return with_tensor_scale(q);
   const ValueId scales = power_scales(q, magnitudes(q));
   return std::vector{coded(q, powers_elements(q, scales)), scales};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes 16-bit floats as codes of at most 8 bits by a class table (VBMI).
+// Encodes 16-bit floats as codes of at most 8 bits by a class table (VBMI, GFNI).
 #pragma once
 
 #include "jit/emit/encoder.hpp"

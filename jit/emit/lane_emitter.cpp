@@ -17,9 +17,9 @@ namespace {
 /// Registers that operations, sources and sinks may want besides operands and results.
 constexpr int scratch_vectors = 3;
 constexpr int sub_byte_scratch_vectors = 4;
-constexpr int look_up_scratch_vectors = 7;  ///< for stores that look up
-constexpr int look_up_i16_scratch_vectors = 9;
-constexpr int gather_scratch_vectors = 4;  ///< two, and two parts of a table
+constexpr int look_up_scratch_vectors = 7;      ///< for stores that look up
+constexpr int look_up_i16_scratch_vectors = 8;  ///< for those of integers of 64 bits
+constexpr int gather_scratch_vectors = 4;       ///< two, and two parts of a table
 constexpr int encoder_scratch_vectors = 11;
 constexpr int avx2_encoder_scratch_vectors = 4;
 constexpr int avx2_byte_look_up_scratch_vectors = 6;  ///< for stores that look up bytes in sixteens

@@ -85,7 +85,7 @@ enum class Narrowing : uint8_t {
   fits_unsigned,         ///< truncate, and saturate_to_unsigned would give the same
   look_up_16,            ///< bytes become 16-bit elements by the store's table
   look_up_upper_16,      ///< bytes become 32-bit elements, whose upper halves the table has
-  look_up_i16,           ///< bytes become wider integers, which the table has as i16 (VBMI)
+  look_up_i16,           ///< bytes become wider integers, by an i16's sign extension (VBMI)
   encode_16_bits,  ///< 16-bit floats become codes of at most 8 bits by the store's threshold table
   encode_high_half,  ///< the upper half of 32-bit lanes becomes such codes
   /// 32-bit lanes that hold i16 become codes of a small float: bit 15 is the sign, the bits from

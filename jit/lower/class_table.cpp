@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A number that is cut to a small integer needs few bits of its significand, and its exponent only
-// in a small range. Codes ascend with the magnitude, so that all numbers from one to another have
-// one code where these two have.
+// in a small range. Integers move one way as the magnitude grows, so that all numbers from one to
+// another have one code where these two have.
 #include "jit/lower/class_table.hpp"
 
 #include <algorithm>
@@ -43,9 +43,7 @@ class ClassTableBuilder {
  private:
   static constexpr int max_low_bits = 4;
 
-  int code(int bits) const {
-    return converted_code(bits, from_, to_, options_) & ((1 << bits_of(to_)) - 1);
-  }
+  int code(int bits) const { return converted_code(bits, from_, to_, options_); }
 
   /// The code of the numbers from `first` to `last`, which are no NaNs as far as infinity; nothing
   /// if they have several.
@@ -133,9 +131,9 @@ class ClassTableBuilder {
 
 std::optional<ClassTable> class_table(ElementType from, ElementType to,
                                       const ConvertOptions& options) {
-  // What is wrapped does not ascend with the magnitude.
-  const bool ascends = options.overflow != Overflow::wrap;
-  if (!is_integer(to) || bits_of(to) > 4 || !ascends) return std::nullopt;
+  // What is wrapped turns back as the magnitude grows.
+  const bool turns_back = options.overflow == Overflow::wrap;
+  if (!is_integer(to) || bits_of(to) > 4 || turns_back) return std::nullopt;
   static KeptTables<ClassTable> tables;
   return tables.get(from, to, options,
                     [](ElementType source, ElementType target, const ConvertOptions& how) {

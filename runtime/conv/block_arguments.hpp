@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/support/integer_math.hpp"
 #include "runtime/conv/convolution_output.hpp"
@@ -78,27 +79,24 @@ class BlockArguments {
             .pixel = (place.outer * plan_.rows.output + place.row) * plan_.columns.output +
                      place.column};
   }
-  /// First values of a tile's accumulators where slices are left out; else nothing of meaning,
-  /// which takes no time.
-  TileStarts inner_starts(int64_t tile) const {
-    TileStarts starts;
-    if (!slices_.leaves_padding_out()) return starts;
+  /// First values of a tile's accumulators, where slices are left out.
+  std::optional<TileStarts> inner_starts(int64_t tile) const {
+    if (!slices_.leaves_padding_out()) return std::nullopt;
     jit::DenseArguments arguments;
     call_.weights.set_arguments(block_.place.group, tile, block_.scratch, arguments);
-    starts = slices_.starts_of(arguments, channels_of(tile), call_.weights.padding());
-    return starts;
+    return slices_.starts_of(arguments, channels_of(tile), call_.weights.padding());
   }
 
-  /// The arguments of all pixel tiles of some tiles of channels; they may point to `starts`.
-  jit::DenseArguments of_tiles(const ChannelTiles& tiles, const TileStarts& starts) const {
+  /// The arguments of all pixel tiles of some tiles of channels. They may point to `starts`, which
+  /// are there where slices are left out.
+  jit::DenseArguments of_tiles(const ChannelTiles& tiles,
+                               const std::optional<TileStarts>& starts) const {
     const BlockPlace& place = block_.place;
     jit::DenseArguments arguments = k_steps_of(plan_, block_);
     call_.weights.set_arguments(place.group, tiles.first, block_.scratch, arguments);
     arguments.channel_tiles = tiles.count;
     arguments.weight_tile_bytes = 4 * tile_k_groups(plan_);
-    if (slices_.leaves_padding_out()) {
-      slices_.leave_padding_out(channels_of(tiles.first), starts, arguments);
-    }
+    if (starts) slices_.leave_padding_out(channels_of(tiles.first), *starts, arguments);
     arguments.window_sums = window_sums(bound_, block_);
     if (!bound_.input_code) return arguments;
     const ConvolutionGeometry& geometry = plan_.geometry;

@@ -24,7 +24,7 @@ class BlockRun {
   /// input.
   void run_tile(int64_t tile, PixelTiles tiles, int64_t taken_from_input) const {
     prepare_weights(tile);
-    const TileStarts starts = tile_arguments_.inner_starts(tile);
+    const std::optional<TileStarts> starts = tile_arguments_.inner_starts(tile);
     if (taken_from_input > 0) {
       const PixelTiles of_input = {tiles.begin, tiles.begin + taken_from_input};
       tiles.begin = of_input.end;
@@ -52,7 +52,7 @@ class BlockRun {
   /// All of the pixel tiles for some whole tiles of channels, as `max_tiles_of_call` says.
   void run_tiles(int64_t first, int64_t count, const PixelTiles& tiles) const {
     block_.tables.for_each_run(tiles, [&](const BoundTiles& of, const PixelTiles& here) {
-      run_pixel_tiles({first, count}, {}, of, here, *of.code);
+      run_pixel_tiles({first, count}, std::nullopt, of, here, *of.code);
     });
   }
 
@@ -102,8 +102,9 @@ class BlockRun {
   }
 
   /// Some pixel tiles of a run, of some tiles of channels.
-  void run_pixel_tiles(const ChannelTiles& channels, const TileStarts& starts, const BoundTiles& of,
-                       const PixelTiles& tiles, const KernelCode<jit::DenseTile>& kernel) const {
+  void run_pixel_tiles(const ChannelTiles& channels, const std::optional<TileStarts>& starts,
+                       const BoundTiles& of, const PixelTiles& tiles,
+                       const KernelCode<jit::DenseTile>& kernel) const {
     OutputPiece piece = tile_arguments_.piece_of(channels);
     jit::DenseArguments arguments = tile_arguments_.of_tiles(channels, starts);
     tile_arguments_.set_tiles(arguments, of.run, tiles);

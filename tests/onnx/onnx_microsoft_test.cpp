@@ -129,6 +129,18 @@ TEST(OnnxMicrosoft, GlobalAveragePoolOfChannelsThatAreLast) {
   }
 }
 
+TEST(OnnxMicrosoft, GlobalAveragePoolWithoutChannelsIsLeft) {
+  OnnxMaker maker = maker_of({4});
+  maker.node("QLinearGlobalAveragePool", {"a", "as", "az", "ys", "yz"}, {"y"})
+      .set_domain("com.microsoft");
+  maker.output("y", OnnxMaker::u8, {4});
+  Result<onnx::Graph> graph = maker.read();
+  ASSERT_TRUE(graph);
+  const auto plan = onnx::make_plan(std::move(*graph));
+  ASSERT_TRUE(plan);
+  EXPECT_FALSE(onnx::whole_function(*plan));
+}
+
 TEST(OnnxMicrosoft, GemmWithBiasAndAlpha) {
   OnnxMaker maker = maker_of({2, 3});
   maker.constant<int8_t>("b", OnnxMaker::i8, {3, 2}, {1, -2, 3, -4, 5, -6});

@@ -154,6 +154,21 @@ def test_round_trips(format: str) -> None:
         ).all()
 
 
+def test_the_last_block_may_be_short() -> None:
+    x = np.linspace(-3, 3, 2 * 48, dtype=np.float32).reshape(2, 48)
+    whole = np.zeros((2, 64), np.float32)
+    whole[:, :48] = x
+    for format in ("mxfp8_e4m3", "mxfp6_e2m3", "mxfp4", "mxint8"):
+        y, scale = castor.quantize_mx(x, format)
+        expected, expected_scale = castor.quantize_mx(whole, format)
+        assert scale.shape == (2, 2)
+        assert (scale == expected_scale).all()
+        back = castor.dequantize_mx(y, scale, format=format)
+        assert (back == castor.dequantize_mx(expected, expected_scale, format=format)[:, :48]).all()
+    y, scale = castor.quantize_mx(x, "mxfp4", block=10**12)
+    assert scale.shape == (2, 1)
+
+
 def test_what_is_refused() -> None:
     x = np.ones((2, 48), np.float32)
     with pytest.raises(castor.Error, match="block = 0, expected at least 1"):

@@ -28,7 +28,8 @@ TEST(ClassTable, HasAsManyBitsAsTheIntegersNeed) {
       {f16, i4, Rounding::by_type, 0, 6, true},      {f16, u4, Rounding::by_type, 1, 6, false},
       {f16, u3, Rounding::by_type, 0, 6, false},     {f16, i2, Rounding::by_type, 0, 6, true},
       {f16, u1, Rounding::by_type, 0, 6, false},     {bf16, i4, Rounding::nearest_away, 4, 7, true},
-      {f16, i4, Rounding::nearest_away, 1, 6, true},
+      {f16, i4, Rounding::nearest_away, 1, 6, true}, {bf16, u3, Rounding::down, 3, 6, false},
+      {f16, u4, Rounding::half_up, 2, 6, false},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(fmt::format("{} to {}, {}", name_of(row.from), name_of(row.to),
@@ -50,11 +51,15 @@ TEST(ClassTable, IsAbsentWhereTheLastBitsCount) {
       EXPECT_FALSE(class_table(from, i4, {.rounding = rounding}))
           << name_of(from) << " " << rounding_names[static_cast<size_t>(rounding)];
     }
+    EXPECT_FALSE(class_table(from, u4, {.rounding = Rounding::nearest_even}));
+    EXPECT_FALSE(class_table(from, u4, {.rounding = Rounding::up}));
     EXPECT_FALSE(class_table(from, i4, {.overflow = Overflow::wrap}));
     EXPECT_FALSE(class_table(from, u6, {}));
     EXPECT_FALSE(class_table(from, i8, {}));
     EXPECT_FALSE(class_table(from, f4e2m1, {}));
   }
+  // An index of eight bits.
+  EXPECT_FALSE(class_table(bf16, u4, {.rounding = Rounding::nearest_away}));
 }
 
 }  // namespace

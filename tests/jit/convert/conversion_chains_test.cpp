@@ -27,14 +27,17 @@ TEST_P(ConversionChains, HaveTheInterpretersBits) {
 
 /// A sum needs the low bits alone, a minimum the number, and a store neither.
 TEST(ConversionsForArithmetic, HaveTheInterpretersBits) {
+  constexpr const char* nearest_away = "{rounding = nearest_away} ";
   for (const ElementType type : all_element_types()) {
     if (!is_integer(type)) continue;
-    for (const std::string_view from : {"f32", "f16", "bf16"}) {
+    for (const auto& [from, options] :
+         {std::pair("f32", ""), std::pair("f16", ""), std::pair("bf16", ""),
+          std::pair("f16", nearest_away), std::pair("bf16", nearest_away)}) {
       check_function(
           {fmt::format("func @f(%x: {0}[?n], %a: {1}[?n]) -> ({1}[?n], {1}[?n], {1}[?n]) {{\n"
-                       "  %y = convert %x : {1}\n  %s = add %y, %a\n  %m = min %y, %a\n"
+                       "  %y = convert %x {2}: {1}\n  %s = add %y, %a\n  %m = min %y, %a\n"
                        "  return %y, %s, %m\n}}\n",
-                       from, name_of(type)),
+                       from, name_of(type), options),
            {{{203}}, {{203}}}});
       if (HasFatalFailure()) return;
     }

@@ -51,6 +51,11 @@ TEST(QuantizeMx, HasTheInterpretersBits) {
        "  return %y, %s\n}\n",
        {{{64, 9}}}});
   check_function(
+      {"func @one_block(%x: f32[7, ?m]) -> (f8e5m2[7, ?m], f8e8m0[1, ?m]) {\n"
+       "  %y, %s = quantize_mx %x {format = mxfp8_e5m2, axis = 0, block = 1099511627776} : f8e5m2\n"
+       "  return %y, %s\n}\n",
+       {{{7, 9}}}});
+  check_function(
       {"func @short_columns(%x: bf16[3, 70, ?m]) -> (f4e2m1[3, 70, ?m], f8e8m0[3, 3, ?m]) {\n"
        "  %y, %s = quantize_mx %x {format = mxfp4, axis = 1} : f4e2m1\n"
        "  return %y, %s\n}\n",
@@ -182,6 +187,8 @@ TEST(QuantizeMx, MistakesAreTyped) {
   const Row mistakes[] = {
       {"f32[?n]", "quantize_mx %x {format = mxfp4} : f4e2m1",
        "axis 0 of f32[?n] is unknown, expected a number of elements"},
+      {"f32[70, 1, 1, 1, 1, 1, 1]", "quantize_mx %x {format = mxfp4, axis = 0} : f4e2m1",
+       "has a short last block of 32, expected whole ones where the rank is 7"},
       {"f32[64]", "quantize_mx %x {format = mxfp4} : f8e4m3",
        "the result is f8e4m3, expected f4e2m1 for mxfp4"},
       {"f32[64]", "quantize_mx %x {format = nvfp4} : f4e2m1", "found no tensor's scale"},

@@ -72,6 +72,8 @@ const Fault faults[] = {
      [](LaneProgram& p) { classes(p).infinity += 1; }},
     {"a negative number that is kept", Conversion{f16, i2, {}}, jit::Tier::avx512_vbmi,
      [](LaneProgram& p) { classes(p).sign_bit = 0; }},
+    {"an entry that is extended", Conversion{f8e4m3, i64, {}}, jit::Tier::avx512_vbmi,
+     [](LaneProgram& p) { p.tables.at(0).entries[0x55] ^= 0x8000; }},
     {"a byte of a byte table", Conversion{f8e4m3, f8e5m2, {}}, jit::Tier::avx512_vbmi,
      [](LaneProgram& p) { p.tables.at(0).entries[0x55] ^= 1; }},
     {"an entry of an i32 table", Conversion{nf4, f32, {}}, jit::Tier::avx2,
