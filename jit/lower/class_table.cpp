@@ -131,9 +131,9 @@ class ClassTableBuilder {
 
 std::optional<ClassTable> class_table(ElementType from, ElementType to,
                                       const ConvertOptions& options) {
-  // What is wrapped turns back as the magnitude grows.
-  const bool turns_back = options.overflow == Overflow::wrap;
-  if (!is_integer(to) || bits_of(to) > 4 || turns_back) return std::nullopt;
+  // What is wrapped moves both ways.
+  const bool wraps = options.overflow == Overflow::wrap;
+  if (!is_integer(to) || bits_of(to) > 4 || wraps) return std::nullopt;
   static KeptTables<ClassTable> tables;
   return tables.get(from, to, options,
                     [](ElementType source, ElementType target, const ConvertOptions& how) {
