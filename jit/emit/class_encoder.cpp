@@ -109,8 +109,9 @@ void ClassEncoder::emit_nans(LaneEmitter& emitter, const Xbyak::Opmask& nans, co
                              const Xmm& lower) const {
   OwnedVector fallback;
   const Xbyak::Zmm last = zmm(emitter.vector(last_number_byte(), fallback));
-  emitter.code().vpmovb2m(nans, zmm(classes));
-  emitter.code().vpcmpub(nans | nans, zmm(lower), last, compare_greater);
+  const OwnedMask has_mark = emitter.scratch_mask();
+  emitter.code().vpmovb2m(has_mark.get(), zmm(classes));
+  emitter.code().vpcmpub(nans | has_mark.get(), zmm(lower), last, compare_greater);
 }
 
 /// Which floats are numbers without a sign, in the order of the lanes.
