@@ -49,6 +49,7 @@ struct Quantizing {
   ElementType type;  ///< that steps compute in: f64 where x is f64, else f32
 
   FunctionBuilder& builder() const { return call.builder; }
+  int64_t extent() const { return call.type_of(0).shape[static_cast<size_t>(axis)].extent; }
   BroadcastRule blocks() const {
     return {.mode = BroadcastMode::blocked, .axes = {axis}, .block = {block}};
   }
@@ -86,8 +87,8 @@ Status check_extents(const CompositionCall& call) {
                                   open - x.shape.begin(), to_string(x)));
 }
 
-/// Axes from the second on; the axis of blocks is one of them, if need be after axes of one
-/// element.
+/// How many spatial axes x has as a pooled operand. The axis of blocks is one of them: where it is
+/// among the first two, axes of one element stand before it.
 constexpr int before_spatial = 2;  // images and channels
 int spatial_axes(int rank, int axis) {
   return rank + std::max(before_spatial - axis, 0) - before_spatial;
@@ -132,7 +133,7 @@ ValueId scalar(const Quantizing& q, double number, ElementType type) {
 
 /// The largest magnitude of each block, the last of which is short: blocks are windows along a
 /// spatial axis, of which the last one reaches into padding.
-ValueId magnitudes_of_windows(const Quantizing& q, int64_t extent) {
+ValueId magnitudes_of_windows(const Quantizing& q) {
   FunctionBuilder& builder = q.builder();
   const ValueId sizes = builder.unary(OpKind::abs, q.call.operands[0]);
   const int added = std::max(before_spatial - q.axis, 0);
@@ -147,19 +148,18 @@ ValueId magnitudes_of_windows(const Quantizing& q, int64_t extent) {
   options.pads.assign(2 * axes, 0);
   options.kernel_shape[at] = q.block;
   options.strides[at] = q.block;
-  options.pads[axes + at] = q.block - extent % q.block;
+  options.pads[axes + at] = q.block - q.extent() % q.block;
   const ValueId largest = builder.max_pool(builder.reshape(sizes, shape), options);
   Shape of_blocks = own;
-  of_blocks[static_cast<size_t>(q.axis)] = Dim(ceil_div(extent, q.block));
+  of_blocks[static_cast<size_t>(q.axis)] = Dim(ceil_div(q.extent(), q.block));
   return builder.reshape(largest, of_blocks);
 }
 
 /// The largest magnitude of each block.
 ValueId magnitudes(const Quantizing& q) {
-  const int64_t extent = q.call.type_of(0).shape[static_cast<size_t>(q.axis)].extent;
   const ValueId largest =
-      extent % q.block != 0
-          ? magnitudes_of_windows(q, extent)
+      q.extent() % q.block != 0
+          ? magnitudes_of_windows(q)
           : q.builder().reduce(OpKind::reduce_max_abs, in_blocks(q), {.axes = {{q.axis + 1}}});
   return in_type(q.builder(), largest, q.type);
 }
@@ -268,11 +268,9 @@ Result<std::vector<ValueId>> define_quantize_mx(const CompositionCall& call) {
   const Result<int> axis = axis_of(call, block);
   if (!axis) return axis.error();
   const bool is_f64 = call.element_of(0) == ElementType::f64;
+  Quantizing q{call, *format, *axis, block, is_f64 ? ElementType::f64 : ElementType::f32};
   // A block that has more elements than the axis has them all.
-  const int64_t extent =
-      std::max<int64_t>(call.type_of(0).shape[static_cast<size_t>(*axis)].extent, 1);
-  const Quantizing q{call, *format, *axis, std::min(block, extent),
-                     is_f64 ? ElementType::f64 : ElementType::f32};
+  q.block = std::min(block, std::max<int64_t>(q.extent(), 1));
   if (format->has_tensor_scale) return with_tensor_scale(q);
   const ValueId scales = power_scales(q, magnitudes(q));
   return std::vector{coded(q, powers_elements(q, scales)), scales};

@@ -227,12 +227,9 @@ void BitPacker::emit_store_packed(LaneEmitter& emitter, const Xbyak::Address& to
     default: break;
   }
   if (target_.has_avx512()) {
-    // On Zen 4 a masked store of 512 bits takes 4 cycles where its mask is short, one of 256 bits
-    // 1.5.
     const OwnedMask mask = emitter.scratch_mask();
     code.kmovq(mask.get(), code.constant_of((uint64_t{1} << bytes_) - 1));
-    return code.vmovdqu8(to | mask.get(),
-                         vector_register(packed.getIdx(), bytes_ < 32 ? 256 : 512));
+    return code.vmovdqu8(to | mask.get(), masked_store_register(packed, bytes_));
   }
   // 24: twelve in each half.
   code.vmovq(to, low);

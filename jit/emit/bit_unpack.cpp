@@ -60,7 +60,8 @@ int BitUnpacker::part_origin(int part) const {
   return bytes_ > 16 && part == 1 ? own - (bytes_ - 16) : own;
 }
 
-/// Where the field of element `index` of a part of sixteen is, in bits from the part's begin.
+/// The bit, counted from the first one of its part, at which element `index` of sixteen has the
+/// field.
 int BitUnpacker::position_of(const BitField& field, int part, int index) const {
   return part_origin(part) * 8 + index / 8 * bits_of(element_) * 8 +
          field_position(element_, field, index % 8);

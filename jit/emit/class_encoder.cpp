@@ -17,22 +17,14 @@ constexpr uint8_t compare_less_equal = 2;  // vpcmpu
 constexpr uint8_t compare_greater = 6;
 constexpr uint8_t a_or_b_or_c = 0xfe;  // vpternlog
 
-/// vgf2p8affineqb: bits `from` and those above become `count` bits from `to` on, and all others 0.
-/// The row of bit 0 is the last byte.
-std::vector<uint8_t> moving_bits(int from, int to, int count) {
-  uint64_t matrix = 0;
-  for (int i = 0; i < count; ++i) matrix |= uint64_t{1} << (from + i) << (8 * (7 - to - i));
-  return vector_constant<uint64_t>(vector_bits, [&](int) { return matrix; });
-}
-
 }  // namespace
 
 std::vector<uint8_t> ClassEncoder::low_bits_matrix() const {
-  return moving_bits(8 - table_.low_bits, 0, table_.low_bits);
+  return bit_matrix(vector_bits, 8 - table_.low_bits, 0, table_.low_bits);
 }
 
 std::vector<uint8_t> ClassEncoder::sign_matrix() const {
-  return moving_bits(7, std::countr_zero(table_.sign_bit), 1);
+  return bit_matrix(vector_bits, 7, std::countr_zero(table_.sign_bit));
 }
 
 /// The lower byte of infinity.

@@ -8,6 +8,7 @@
 
 #include "ir/types/storage.hpp"
 #include "jit/emit/code_map.hpp"
+#include "jit/emit/op_helpers.hpp"
 
 namespace castor::jit {
 
@@ -171,8 +172,8 @@ void MovedBits::emit_block(const Block& block, int index, Stores stores) const {
     if (ends_inside && bits_of(from_) != bits_of(to_)) {
       code.vmovups(to, block.result.as(512));
     } else {
-      // On Zen 4 a masked store of 512 bits takes 4 cycles, one of 256 bits 1.5.
-      code.vmovdqu8(to | block.store_mask.get(), block.result.as(sink_bytes() < 32 ? 256 : 512));
+      code.vmovdqu8(to | block.store_mask.get(),
+                    masked_store_register(block.result.as(512), sink_bytes()));
     }
   } else if (sink_bytes() == 8) {
     code.vmovq(to, block.result.as(128));

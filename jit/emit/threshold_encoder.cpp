@@ -195,10 +195,9 @@ void ThresholdEncoder::emit_nans(LaneEmitter& emitter, const Xmm& codes, const X
 /// The mantissa bit below the quiet bit: bit 5 of bf16; bit 8 of f16, the upper byte's bit 0.
 bool ThresholdEncoder::payload_in_low_byte() const { return table_.infinity == 0x7f80; }
 
-/// vgf2p8affineqb: the payload's bit becomes bit 0, whose row is the last byte.
+/// The payload's bit becomes bit 0.
 std::vector<uint8_t> ThresholdEncoder::payload_matrix() const {
-  const uint64_t row = payload_in_low_byte() ? 1 << 5 : 1 << 0;
-  return vector_constant<uint64_t>(vector_bits, [&](int) { return row << 56; });
+  return bit_matrix(vector_bits, payload_in_low_byte() ? 5 : 0, 0);
 }
 
 }  // namespace castor::jit

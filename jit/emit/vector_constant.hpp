@@ -39,6 +39,14 @@ std::vector<uint8_t> lanes_constant(int lane_bits, int vector_bits, ValueOf valu
   }
 }
 
+/// vgf2p8affineqb: bits `from` and those above of each byte become `count` bits from `to` on, and
+/// all others 0. The row of bit 0 is the last byte.
+inline std::vector<uint8_t> bit_matrix(int vector_bits, int from, int to, int count = 1) {
+  uint64_t matrix = 0;
+  for (int i = 0; i < count; ++i) matrix |= uint64_t{1} << (from + i) << (8 * (7 - to - i));
+  return vector_constant<uint64_t>(vector_bits, [&](int) { return matrix; });
+}
+
 /// The order by which a permutation of two vectors takes the even elements, or with `offset` 1 the
 /// odd ones.
 template <class T>

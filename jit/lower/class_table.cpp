@@ -27,9 +27,7 @@ class ClassTableBuilder {
  public:
   ClassTableBuilder(ElementType from, ElementType to, const ConvertOptions& options)
       : from_(from), to_(to), options_(options) {
-    const FloatFormat& format = info(from).format;
-    table_.infinity =
-        static_cast<uint16_t>(((1 << format.exponent_bits) - 1) << format.mantissa_bits);
+    table_.infinity = static_cast<uint16_t>(infinity_bits(from));
   }
 
   std::optional<ClassTable> build() {

@@ -21,6 +21,12 @@ constexpr int conversion_table_bits(int bits) { return bits <= 4 ? 4 : bits <= 6
 /// The code of an integer in a type of at most 8 bits.
 int code_of_integer(int64_t value, ElementType to, const ConvertOptions& options);
 
+/// The bits of infinity in f16 and bf16; those of NaNs are above.
+constexpr int infinity_bits(ElementType from) {
+  const FloatFormat& format = info(from).format;
+  return ((1 << format.exponent_bits) - 1) << format.mantissa_bits;
+}
+
 /// The code that a 16-bit float, given by its bits, has in a type of at most 8 bits. Only the top
 /// two mantissa bits of NaNs count.
 int converted_code(int bits, ElementType from, ElementType to, const ConvertOptions& options);

@@ -16,10 +16,7 @@ class Magnitudes {
   Magnitudes(ElementType from, ElementType to, const ConvertOptions& options)
       : from_(from), to_(to), options_(options) {}
 
-  int infinity() const {
-    const FloatFormat& format = info(from_).format;
-    return ((1 << format.exponent_bits) - 1) << format.mantissa_bits;
-  }
+  int infinity() const { return infinity_bits(from_); }
   int code(int bits) const { return converted_code(bits, from_, to_, options_); }
 
  private:

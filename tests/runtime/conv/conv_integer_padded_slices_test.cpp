@@ -20,6 +20,9 @@ const Layer layers[] = {
     // Slices of an even number of k steps, so that peeled ones go on working.
     {{1, 16, 4, 5, 6}, {20, 16, 3, 3, 3}, {.pads = {1, 1, 1, 1, 1, 1}}},
     {{2, 24, 3, 4, 5}, {9, 24, 3, 2, 2}, {.pads = {2, 0, 0, 1, 1, 0}}},
+    // Padding before or after the outer axis alone.
+    {{1, 16, 4, 5, 6}, {20, 16, 3, 3, 3}, {.pads = {1, 1, 1, 0, 1, 1}}},
+    {{1, 16, 4, 5, 6}, {20, 16, 3, 3, 3}, {.pads = {0, 1, 1, 1, 1, 1}}},
     // An odd number.
     {{1, 12, 4, 5, 6}, {7, 12, 3, 3, 3}, {.pads = {1, 1, 1, 1, 1, 1}}},
     {{1, 4, 4, 5, 6}, {18, 4, 3, 3, 3}, {.pads = {1, 1, 1, 1, 1, 1}}},
