@@ -219,10 +219,7 @@ void gather_narrow_pixels(const PixelSource& from, std::byte* to) {
                                      : interleave(source, spec, rows);
 }
 
-}  // namespace
-
-CASTOR_AVX512 void gather_pixels(const PixelSource& from, std::byte* to, int64_t pixel_bytes) {
-  if (pixel_bytes == 4) return gather_narrow_pixels(from, to);
+CASTOR_AVX512 void gather_wide_pixels(const PixelSource& from, std::byte* to, int64_t pixel_bytes) {
   for (int64_t channel = 0; channel < from.channels; channel += block_channels) {
     const int64_t there = std::min(from.channels - channel, block_channels);
     const __mmask64 stored = ~__mmask64{0} >> (block_channels - ceil_div(there, 4) * 4);
@@ -249,6 +246,25 @@ CASTOR_AVX512 void gather_pixels(const PixelSource& from, std::byte* to, int64_t
       done = pixel + count;
     }
   }
+}
+
+/// The same one by one, for CPUs without AVX-512, on which calls with tiles are emulated.
+void gather_one_by_one(const PixelSource& from, std::byte* to, int64_t pixel_bytes) {
+  const int64_t stored = ceil_div(from.channels, 4) * 4;
+  for (int64_t pixel = 0; pixel < from.pixels; ++pixel) {
+    for (int64_t channel = 0; channel < stored; ++channel) {
+      to[pixel * pixel_bytes + channel] =
+          channel < from.channels ? from.first[channel * from.channel_step + pixel] : std::byte{0};
+    }
+  }
+}
+
+}  // namespace
+
+void gather_pixels(const PixelSource& from, std::byte* to, int64_t pixel_bytes) {
+  if (pixel_bytes == 4) return gather_narrow_pixels(from, to);
+  static const bool has_avx512 = __builtin_cpu_supports("avx512bw") != 0;
+  has_avx512 ? gather_wide_pixels(from, to, pixel_bytes) : gather_one_by_one(from, to, pixel_bytes);
 }
 
 uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t sign_flip) {

@@ -61,7 +61,7 @@ struct PixelSource {
 };
 
 /// Brings the channels of each pixel together: to[pixel * pixel_bytes + channel]. Up to three bytes
-/// after a pixel's last channel, of a k group that is not full, are zeroed. AVX-512 with BW.
+/// after a pixel's last channel, of a k group that is not full, are zeroed. Fast with AVX-512.
 void gather_pixels(const PixelSource& from, std::byte* to, int64_t pixel_bytes);
 
 /// The sum of bytes as unsigned numbers, each with `sign_flip` xored, modulo 2^32.
