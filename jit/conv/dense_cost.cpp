@@ -26,6 +26,12 @@ bool has_whole_lines(const DensePlan& plan) {
   return (is_dense || plan.planes()->has_aligned_rows) && pixels * 4 % 64 == 0;
 }
 
+/// Fraction of the vectors of pixels that have a dead lane, one for each end of a row.
+double compressed_fraction(const DensePlan& plan) {
+  if (!plan.has_dead_lanes()) return 0;
+  return std::min(1.0, static_cast<double>(plan.lanes) / static_cast<double>(plan.planes()->pitch));
+}
+
 /// 1 where all accumulators of a tile are stored at once (peel_k_steps), if they are many.
 double stalls(const DensePlan& plan, int vectors, bool has_dead_lanes, const Target& target) {
   const bool is_one_group = rows_of_group(vectors, target) == 1;
@@ -51,11 +57,18 @@ double unaligned_fraction(const DensePlan& plan) {
   return static_cast<double>(unaligned) / static_cast<double>(plan.k_steps.size());
 }
 
-/// Cycles of a tile's K loop at its bound.
-double k_loop_cycles(const DensePlan& plan, double products, double loads,
+/// Instructions of a tile's k step: those of its offset and of the loop beside loads and products.
+double k_step_instructions(const DensePlan& plan, double products, double loads) {
+  constexpr double of_step = 3.5;  // two of the offset, half of the loop's three
+  return of_step + loads + (multiplies_bytes(plan.engine) ? products : 2 * products);
+}
+
+/// Cycles of a tile's K loop at its bound; `loads` instructions load `loaded` vectors.
+double k_loop_cycles(const DensePlan& plan, double products, double loads, double loaded,
                      const ConvolutionCosts& costs) {
   return static_cast<double>(plan.weight_k_groups()) *
-         std::max({products * product(plan, costs), latency(plan, costs), costs.load * loads});
+         std::max({products * product(plan, costs), latency(plan, costs), costs.load * loaded,
+                   costs.instruction * k_step_instructions(plan, products, loads)});
 }
 
 EventCounts pixel_tile_cost(const DensePlan& plan, const DenseTile& tile, double unaligned,
@@ -67,11 +80,12 @@ EventCounts pixel_tile_cost(const DensePlan& plan, const DenseTile& tile, double
   const double l1_bytes =
       target.tuning().dense.l1_planes_share * static_cast<double>(target.caches.l1);
   EventCounts cost;
-  cost[k_loop] = k_loop_cycles(plan, m * v, 2 * v + m, costs_on(target));
+  cost[k_loop] = k_loop_cycles(plan, m * v, v + m, 2 * v + m, costs_on(target));
   cost[unaligned_load] = unaligned * v * k_steps;
   cost[weight_broadcast] = m * k_steps;
   if (plane_bytes > l1_bytes) cost[l2_vector] = v * planes_of(plan);  // once for a plane's k steps
   cost[has_whole_lines(plan) ? stored_vector : split_stored_vector] = m * v;
+  cost[compressed_vector] = m * v * compressed_fraction(plan);
   cost[stalled_tile] = stalls(plan, tile.vectors, plan.has_dead_lanes(), target);
   return cost;
 }
@@ -81,7 +95,7 @@ EventCounts channel_tile_cost(const DensePlan& plan, const DenseTile& tile, cons
   const auto v = static_cast<double>(tile.vectors_of(plan.lanes));
   const bool is_transposed = tile.store == StorePolicy::transposed;
   EventCounts cost;
-  cost[k_loop] = k_loop_cycles(plan, pixels * v, pixels + v, costs_on(target));
+  cost[k_loop] = k_loop_cycles(plan, pixels * v, pixels + v, pixels + v, costs_on(target));
   cost[operand_load] = static_cast<double>(plan.weight_k_groups()) * (pixels + v);
   if (tile.has_sign_flip) {
     cost[sign_flipped_operand] = static_cast<double>(plan.weight_k_groups()) * pixels;
@@ -256,8 +270,11 @@ EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& proble
     const bool is_nhwc = plan.geometry.layout == ConvolutionLayout::nhwc;
     const double k_groups =
         rows * static_cast<double>(plan.block.columns + planes->column_phases.max_shift);
-    cost[is_nhwc ? packed_nhwc_row : packed_row] = rows;
-    cost[packing_event(plan, target)] = k_groups;
+    const CostEvent event = packing_event(plan, target);
+    const bool copies_columns =
+        event == packed_one_by_one && planes->layout == PackedLayout::columns4;
+    cost[is_nhwc ? packed_nhwc_row : copies_columns ? packed_columns_row : packed_row] = rows;
+    cost[event] = k_groups;
     if (cost[packed_nhwc] > 0) {
       cost[packed_nhwc_pixel] = k_groups / static_cast<double>(plan.k_groups);
     }

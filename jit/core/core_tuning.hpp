@@ -169,6 +169,7 @@ struct ConvolutionCosts {
   double product_512 = 1;    ///< cycles from one product of 512 bits to the next
   double product_256 = 0.5;  ///< or one of 256 bits
   double load = 0.5;         ///< cycles from one vector load to the next
+  double instruction = 0;    ///< or one instruction of a K loop; 0: they are never the bound
   double latency = 10;       ///< cycles from one product to the next of one accumulator
   TileCosts tiles{};
   EventCycles cycles = {};

@@ -22,12 +22,14 @@ enum class CostEvent : uint8_t {
   sign_flipped_operand,
   stored_vector,
   split_stored_vector,
+  compressed_vector,
   stalled_tile,
   nhwc_stored_vector,
   staged_vector,
   transposed_channel,
   transposed_output,
   packed_row,
+  packed_columns_row,
   packed_nhwc_row,
   packed_nhwc,
   packed_nhwc_pixel,
@@ -62,7 +64,7 @@ enum class CostEvent : uint8_t {
   gathered_weight,
   piecewise_output,
 };
-inline constexpr int cost_event_count = 49;
+inline constexpr int cost_event_count = 51;
 
 /// One row of the table of events.
 struct CostEventInfo {
@@ -84,12 +86,16 @@ inline constexpr std::array<CostEventInfo, cost_event_count> cost_event_table = 
      "operand of a pixel that gets a sign flip"},
     {CostEvent::stored_vector, "stored_vector", "accumulator begun, and stored to a cache line"},
     {CostEvent::split_stored_vector, "split_stored_vector", "the same across two cache lines"},
+    {CostEvent::compressed_vector, "compressed_vector",
+     "accumulator some lanes of which are not stored"},
     {CostEvent::stalled_tile, "stalled_tile", "register tile all of whose stores come at once"},
     {CostEvent::nhwc_stored_vector, "nhwc_stored_vector", "channel-vectorised accumulator, stored"},
     {CostEvent::staged_vector, "staged_vector", "the same, by way of the staging buffer"},
     {CostEvent::transposed_channel, "transposed_channel", "channel of a tile that is transposed"},
     {CostEvent::transposed_output, "transposed_output", "i32 result that is transposed to NHWC"},
     {CostEvent::packed_row, "packed_row", "row of packed input"},
+    {CostEvent::packed_columns_row, "packed_columns_row",
+     "row of k groups of columns, packed by loops"},
     {CostEvent::packed_nhwc_row, "packed_nhwc_row", "row of k groups packed from NHWC"},
     {CostEvent::packed_nhwc, "packed_nhwc", "k group of u8 packed from NHWC"},
     {CostEvent::packed_nhwc_pixel, "packed_nhwc_pixel", "pixel whose k groups these are"},

@@ -87,6 +87,7 @@ class RowStores final : ResultEmitter {
   void emit_group(const TileRows& group);
   void emit_rows(const TileRows& group, bool is_masked);
   void emit_compressed(int vector);
+  void emit_some_lanes(int vector);
 };
 
 /// Applies an epilogue to staged rows.
