@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -28,6 +29,12 @@ inline std::vector<BitField> bit_fields(ElementType type) {
 /// Where a field of element `index` of a group begins, in bits from the group's first byte.
 inline int field_position(ElementType type, const BitField& field, int index) {
   return static_cast<int>(storage_bit(type, index, field.value_bit));
+}
+
+/// With AVX-512: the opmask under which that many packed bytes are moved; 0 where there are plain
+/// moves of them.
+constexpr uint64_t mask_of_packed(int bytes) {
+  return std::has_single_bit(static_cast<unsigned>(bytes)) ? 0 : (uint64_t{1} << bytes) - 1;
 }
 
 /// Elements of one vector of bytes: what is unpacked and packed at a time.

@@ -83,6 +83,9 @@ void BitPacker::reserve_constants(LaneEmitter& emitter) const {
     if (target_.has_avx512()) emitter.reserve_vector(low_bits(1));
     return;
   }
+  if (target_.has_avx512() && mask_of_packed(bytes_) != 0) {
+    emitter.reserve_mask(mask_of_packed(bytes_));
+  }
   emitter.reserve_vector(picks_);
   if (!joins_.empty()) emitter.reserve_vector(joins_);
   for (const BitField& field : bit_fields(element_)) {
@@ -97,8 +100,7 @@ void BitPacker::reserve_constants(LaneEmitter& emitter) const {
 
 void BitPacker::emit_pack(LaneEmitter& emitter, const Xmm& codes) const {
   if (info(element_).order != StorageOrder::split) {
-    OwnedVector fallback;
-    emit_and(emitter, codes, codes, emitter.vector(low_bits(bits_of(element_)), fallback));
+    emit_and(emitter, codes, codes, emitter.last_vector(low_bits(bits_of(element_))));
   }
   emit_pack_clean(emitter, codes);
 }
@@ -128,8 +130,7 @@ void BitPacker::emit_store_as_mask(LaneEmitter& emitter, const Xbyak::Address& t
                                    const Xmm& codes) const {
   Assembler& code = emitter.code();
   if (info(element_).order == StorageOrder::msb_first) {
-    OwnedVector fallback;
-    code.vpshufb(codes, codes, emitter.vector(reversed_groups(vector_bits_), fallback));
+    code.vpshufb(codes, codes, emitter.last_vector(reversed_groups(vector_bits_)));
   }
   if (!target_.has_avx512()) {
     const Xbyak::Reg32 bits = gpr::scratch.cvt32();  // addresses of whole groups leave it free
@@ -148,15 +149,9 @@ void BitPacker::emit_store_as_mask(LaneEmitter& emitter, const Xbyak::Address& t
 void BitPacker::emit_gather_bits(LaneEmitter& emitter, const Xmm& codes, int width,
                                  bool msb_first) const {
   Assembler& code = emitter.code();
-  {
-    OwnedVector fallback;
-    code.vpmaddubsw(codes, codes, emitter.vector(weights(width, msb_first, 8), fallback));
-  }
+  code.vpmaddubsw(codes, codes, emitter.last_vector(weights(width, msb_first, 8)));
   if (!needs_32_bit_lanes(width)) return;
-  {
-    OwnedVector fallback;
-    code.vpmaddwd(codes, codes, emitter.vector(weights(2 * width, msb_first, 16), fallback));
-  }
+  code.vpmaddwd(codes, codes, emitter.last_vector(weights(2 * width, msb_first, 16)));
   if (!needs_64_bit_lanes(width)) return;
   const OwnedVector shifted = emitter.scratch();
   const Xmm other = shifted.as(vector_bits_);
@@ -177,10 +172,7 @@ void BitPacker::emit_gather_split(LaneEmitter& emitter, const Xmm& codes) const 
   const Xmm upper = high.as(vector_bits_);
   code.vpsrlw(upper, codes, static_cast<uint8_t>(fields[1].value_bit));
   for (const auto& [field, part] : {std::pair(fields[1], upper), std::pair(fields[0], codes)}) {
-    {
-      OwnedVector fallback;
-      emit_and(emitter, part, part, emitter.vector(low_bits(field.width), fallback));
-    }
+    emit_and(emitter, part, part, emitter.last_vector(low_bits(field.width)));
     emit_gather_bits(emitter, part, field.width, true);
   }
   // The low bits have left a byte free after their first one.
@@ -227,9 +219,9 @@ void BitPacker::emit_store_packed(LaneEmitter& emitter, const Xbyak::Address& to
     default: break;
   }
   if (target_.has_avx512()) {
-    const OwnedMask mask = emitter.scratch_mask();
-    code.kmovq(mask.get(), code.constant_of((uint64_t{1} << bytes_) - 1));
-    return code.vmovdqu8(to | mask.get(), masked_store_register(packed, bytes_));
+    std::optional<OwnedMask> fallback;
+    const Opmask mask = emitter.mask(mask_of_packed(bytes_), fallback);
+    return code.vmovdqu8(to | mask, masked_store_register(packed, bytes_));
   }
   // 24: twelve in each half.
   code.vmovq(to, low);

@@ -142,6 +142,9 @@ void BitUnpacker::reserve_constants(LaneEmitter& emitter) const {
     }
   }
   if (has_byte_permute() || are_nibbles() || pairs_) emitter.reserve_vector(value_mask_);
+  if (target_.has_avx512() && mask_of_packed(bytes_) != 0) {
+    emitter.reserve_mask(mask_of_packed(bytes_));
+  }
 }
 
 void BitUnpacker::emit_unpack(LaneEmitter& emitter, const Xbyak::Address& from,
@@ -161,8 +164,7 @@ void BitUnpacker::emit_unpack_nibbles(LaneEmitter& emitter, const Xbyak::Address
   code.vpmovzxbw(whole, from);
   code.vpsllw(moved, whole, 4);
   code.vpor(whole, whole, moved);
-  OwnedVector fallback;
-  code.vpand(whole, whole, emitter.vector(value_mask_, fallback));
+  code.vpand(whole, whole, emitter.last_vector(value_mask_));
 }
 
 void BitUnpacker::emit_unpack_masked(LaneEmitter& emitter, const Xbyak::Address& from,
@@ -181,9 +183,9 @@ void BitUnpacker::emit_load(LaneEmitter& emitter, const Xbyak::Address& from, co
     case 32: return code.vmovups(vector_register(to.getIdx(), bytes_ * 8), from);
     default: break;
   }
-  const OwnedMask mask = emitter.scratch_mask();
-  code.kmovq(mask.get(), code.constant_of((uint64_t{1} << bytes_) - 1));
-  code.vmovdqu8(to | mask.get() | Xbyak::util::T_z, from);
+  std::optional<OwnedMask> fallback;
+  const Opmask mask = emitter.mask(mask_of_packed(bytes_), fallback);
+  code.vmovdqu8(to | mask | Xbyak::util::T_z, from);
 }
 
 void BitUnpacker::emit_load_both_halves(LaneEmitter& emitter, const Xbyak::Address& from,
@@ -229,14 +231,8 @@ void BitUnpacker::emit_extract_pairs(LaneEmitter& emitter, const Xmm& bytes) con
   Assembler& code = emitter.code();
   const OwnedVector other = emitter.scratch();
   const Xmm odd = other.as(vector_bits_);
-  const auto with_constant = [&](const std::vector<uint8_t>& constant, const auto& emit) {
-    OwnedVector fallback;
-    emit(emitter.vector(constant, fallback));
-  };
-  with_constant(pairs_->windows, [&](const Xmm& order) { code.vpshufb(bytes, bytes, order); });
-  if (!pairs_->scale.empty()) {
-    with_constant(pairs_->scale, [&](const Xmm& scale) { code.vpmullw(bytes, bytes, scale); });
-  }
+  code.vpshufb(bytes, bytes, emitter.last_vector(pairs_->windows));
+  if (!pairs_->scale.empty()) code.vpmullw(bytes, bytes, emitter.last_vector(pairs_->scale));
   const int shift = pairs_->odd_bit - 8;
   if (shift <= 0) {
     code.vpsllw(odd, bytes, static_cast<uint8_t>(-shift));
@@ -246,15 +242,14 @@ void BitUnpacker::emit_extract_pairs(LaneEmitter& emitter, const Xmm& bytes) con
   if (pairs_->even_bit != 0) {
     code.vpsrlw(bytes, bytes, static_cast<uint8_t>(pairs_->even_bit));
   }
-  with_constant(pairs_->odd_bytes, [&](const Xmm& bytes_of_odd) {
+  if (target_.has_avx512()) {
     constexpr uint8_t b_where_c_else_a = 0xd8;
-    if (target_.has_avx512()) {
-      code.vpternlogd(bytes, odd, bytes_of_odd, b_where_c_else_a);
-    } else {
-      code.vpblendvb(bytes, bytes, odd, bytes_of_odd);
-    }
-  });
-  with_constant(value_mask_, [&](const Xmm& mask) { emit_and(emitter, bytes, bytes, mask); });
+    code.vpternlogd(bytes, odd, emitter.last_vector(pairs_->odd_bytes), b_where_c_else_a);
+  } else {
+    OwnedVector fallback;
+    code.vpblendvb(bytes, bytes, odd, emitter.vector(pairs_->odd_bytes, fallback));
+  }
+  emit_and(emitter, bytes, bytes, emitter.last_vector(value_mask_));
 }
 
 /// Bytes of one field: even elements in the low bytes of 16-bit lanes, odd ones in the high bytes.
@@ -265,12 +260,8 @@ void BitUnpacker::emit_extract(LaneEmitter& emitter, const FieldConstants& field
   const Xmm odd = other.as(vector_bits_);
   const auto emit_field = [&](const Xmm& result, const std::vector<uint8_t>& control,
                               const std::vector<uint8_t>& scale) {
-    {
-      OwnedVector fallback;
-      code.vpshufb(result, bytes, emitter.vector(control, fallback));
-    }
-    OwnedVector fallback;
-    code.vpmullw(result, result, emitter.vector(scale, fallback));
+    code.vpshufb(result, bytes, emitter.last_vector(control));
+    code.vpmullw(result, result, emitter.last_vector(scale));
   };
   emit_field(odd, field.odd, field.odd_scale);
   emit_field(to, field.even, field.even_scale);
@@ -295,15 +286,12 @@ void BitUnpacker::emit_extract_fields_vbmi(LaneEmitter& emitter, const Xmm& byte
     OwnedVector fallback;
     code.vpmultishiftqb(bytes, emitter.vector(fields_[0].fields, fallback), bytes);
   }
-  OwnedVector fallback;
   if (fields_.size() == 2) {
     const auto low_bits =
         vector_constant<uint8_t>(vector_bits_, [&](int) { return (1 << fields_[0].width) - 1; });
-    code.vpternlogd(bytes, upper.as(vector_bits_), emitter.vector(low_bits, fallback),
-                    a_where_c_else_b);
-    fallback = OwnedVector();
+    code.vpternlogd(bytes, upper.as(vector_bits_), emitter.last_vector(low_bits), a_where_c_else_b);
   }
-  emit_and(emitter, bytes, bytes, emitter.vector(value_mask_, fallback));
+  emit_and(emitter, bytes, bytes, emitter.last_vector(value_mask_));
 }
 
 }  // namespace castor::jit

@@ -27,11 +27,7 @@ void CodeSigns::emit(LaneEmitter& emitter, const Xmm& codes, const Xmm& signs,
   if (distance != 0) {
     lane_bits == 8 ? code.vpsrlw(signs, signs, distance) : code.vpsrld(signs, signs, distance);
   }
-  {
-    OwnedVector fallback;
-    const Xmm bits = emitter.vector(sign_bits(lane_bits), fallback);
-    code.vpand(signs, signs, vector_register(bits.getIdx(), width_of(signs)));
-  }
+  code.vpand(signs, signs, emitter.last_vector(sign_bits(lane_bits), width_of(signs)));
   if (has_one_zero_) {
     const OwnedVector scratch = emitter.scratch();
     const Xmm is_zero = scratch.as(width_of(codes));

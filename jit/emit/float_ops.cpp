@@ -34,7 +34,7 @@ void emit_unary(LaneEmitter& emitter, const LaneInst& inst,
 void emit_binary(LaneEmitter& emitter, const LaneInst& inst,
                  const Precisions<BinaryMnemonic>& precisions) {
   const Xmm a = emitter.use(inst.a);
-  const Xmm b = emitter.use(inst.b);
+  const LastOperand b = emitter.use_last(inst.b);
   precisions.of(inst.type)(emitter.code(), define_result(emitter, inst), a, b);
 }
 
@@ -131,7 +131,7 @@ void emit_float_sub_product(LaneEmitter& emitter, const LaneInst& inst) {
   constexpr Precisions<BinaryMnemonic> mnemonics = {
       CASTOR_BINARY(vfnmadd231ph), CASTOR_BINARY(vfnmadd231ps), CASTOR_BINARY(vfnmadd231pd)};
   const Xmm a = emitter.use(inst.a);
-  const Xmm b = emitter.use(inst.b);
+  const LastOperand b = emitter.use_last(inst.b);
   mnemonics.of(inst.type)(emitter.code(), emitter.define_from(inst.c), a, b);
 }
 
@@ -301,8 +301,8 @@ void emit_float_compare(LaneEmitter& emitter, const LaneInst& inst) {
   const bool single = bits_of(inst.type) == 32;
   const uint8_t predicate = predicate_control(inst.imm);
   const Xmm a = emitter.use(inst.a);
-  const Xmm b = emitter.use(inst.b);
   if (emitter.has_avx512()) {
+    const Xmm b = emitter.use(inst.b);
     const Opmask to = emitter.define_mask();
     switch (bits_of(inst.type)) {
       case 16: code.vcmpph(to, a, b, predicate); break;
@@ -310,6 +310,7 @@ void emit_float_compare(LaneEmitter& emitter, const LaneInst& inst) {
       default: code.vcmppd(to, a, b, predicate); break;
     }
   } else {
+    const LastOperand b = emitter.use_last(inst.b);
     const Xmm to = emitter.define();
     single ? code.vcmpps(to, a, b, predicate) : code.vcmppd(to, a, b, predicate);
   }

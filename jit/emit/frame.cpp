@@ -39,7 +39,9 @@ Frame::Frame(Assembler& code, int rank, std::span<const int> staging_bytes, cons
       is_aligned_(needs.windows) {
   const size_t available = pointer_registers_.size() - (needs.periods ? period_registers : 0);
   in_registers_ = std::min(operands_, available);
-  const size_t used = needs.periods ? pointer_registers_.size() : in_registers_;
+  size_t used = in_registers_;
+  if (needs.packed && used < available) group_register_ = pointer_register(used++);
+  if (needs.periods) used = pointer_registers_.size();
   saved_registers_ = used > first_saved ? used - first_saved : 0;
   pointer_slots_offset_ = 16 + 8 * rank;
   period_slots_offset_ = pointer_slots_offset_ + 8 * static_cast<int>(operands_ - in_registers_);

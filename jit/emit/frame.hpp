@@ -2,6 +2,7 @@
 // The stack frame and the general registers of a nest's code.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "jit/emit/assembler.hpp"
@@ -18,7 +19,8 @@ inline const Xbyak::Reg64 counter(Xbyak::Operand::RCX);
 inline const Xbyak::Reg64 limit(Xbyak::Operand::R8);   ///< last index of a whole iteration
 inline const Xbyak::Reg64 cursor(Xbyak::Operand::R8);  ///< in copies to and from staging buffers
 inline const Xbyak::Reg64 stack(Xbyak::Operand::RSP);
-// Only where the innermost axis is made of periods; else they may hold operand pointers.
+// Only where the innermost axis is made of periods; else they may hold operand pointers, or be the
+// group register.
 inline const Xbyak::Reg64 phase(Xbyak::Operand::R15);   ///< of `index` in its period
 inline const Xbyak::Reg64 period(Xbyak::Operand::R14);  ///< number of the period
 }  // namespace gpr
@@ -30,6 +32,7 @@ class Frame {
   /// What a nest's code keeps in its frame beside pointers, counters and staging buffers.
   struct Needs {
     bool groups = false;   ///< numbers by which sub-byte elements are copied (emit/windows.hpp)
+    bool packed = false;   ///< a register for the addresses of packed elements, if one is left
     bool windows = false;  ///< staging buffers that vectors are stored to, and nothing borrowed
     bool periods = false;  ///< an account of periods
   };
@@ -53,6 +56,9 @@ class Frame {
   Xbyak::Address chunk_periods() const { return at(period_slots_offset_ + 16); }
   Xbyak::Address group_begin() const { return at(group_slots_offset_); }
   Xbyak::Address group_end() const { return at(group_slots_offset_ + 8); }
+  /// A register for the offset of packed elements in an iteration of the main loop; nothing where
+  /// operand pointers take all.
+  std::optional<Xbyak::Reg64> group_register() const { return group_register_; }
   /// Slots for registers that a copying loop borrows: stores one in its slot, and loads it again.
   static constexpr int borrowed_count = 8;
   void emit_borrow(int i, const Xbyak::Reg64& each) const;
@@ -83,6 +89,7 @@ class Frame {
   /// In the order in which they are given out: first those that a function may overwrite.
   std::span<const int> pointer_registers_;
   size_t in_registers_;
+  std::optional<Xbyak::Reg64> group_register_;
   int pointer_slots_offset_;
   int period_slots_offset_;
   int group_slots_offset_;

@@ -17,7 +17,7 @@ using Widths = std::array<BinaryMnemonic, 4>;
 
 void emit_binary(LaneEmitter& emitter, const LaneInst& inst, const Widths& widths) {
   const Xmm a = emitter.use(inst.a);
-  const Xmm b = emitter.use(inst.b);
+  const LastOperand b = emitter.use_last(inst.b);
   widths[width_index(bits_of(inst.type))](emitter.code(), define_result(emitter, inst), a, b);
 }
 
@@ -90,7 +90,7 @@ void emit_logic(LaneEmitter& emitter, const LaneInst& inst, const Logic& logic) 
   const BinaryMnemonic evex = bits_of(inst.type) == 64 ? logic.evex64 : logic.evex32;
   const BinaryMnemonic mnemonic = emitter.has_avx512() ? evex : logic.vex;
   const Xmm a = emitter.use(inst.a);
-  const Xmm b = emitter.use(inst.b);
+  const LastOperand b = emitter.use_last(inst.b);
   mnemonic(emitter.code(), define_result(emitter, inst), a, b);
 }
 
@@ -124,11 +124,12 @@ constexpr Compare compare_greater = {{CASTOR_BINARY(vpcmpgtb), CASTOR_BINARY(vpc
 
 void emit_compare(LaneEmitter& emitter, const LaneInst& inst, const Compare& compare) {
   const Xmm a = emitter.use(inst.a);
-  const Xmm b = emitter.use(inst.b);
   const size_t width = width_index(bits_of(inst.type));
   if (emitter.has_avx512()) {
+    const Xmm b = emitter.use(inst.b);
     compare.mask[width](emitter.code(), emitter.define_mask(), a, b);
   } else {
+    const LastOperand b = emitter.use_last(inst.b);
     compare.vector[width](emitter.code(), emitter.define(), a, b);
   }
 }

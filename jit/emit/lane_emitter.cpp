@@ -164,6 +164,7 @@ void LaneEmitter::emit_constants(std::span<Source* const> sources, std::span<Sin
   note_lanes();
   const bool sinks_last = !has_avx512() && collects(program_);
   for (Source* source : sources) source->reserve_constants(*this);
+  if (!has_avx512()) reserve_i32_tables();
   if (sinks_last) emit_pinned_constants();
   for (Sink* sink : sinks) sink->reserve_constants(*this);
   for (const LaneInst& inst : program_.code) {
@@ -172,11 +173,18 @@ void LaneEmitter::emit_constants(std::span<Source* const> sources, std::span<Sin
     }
     if (inst.op == LaneOp::mul) reserve_byte_product(*this, inst);
     reserve_quotient(*this, inst);
-    if (inst.op == LaneOp::look_up || inst.op == LaneOp::look_up_i32) {
+    if (inst.op == LaneOp::look_up || (inst.op == LaneOp::look_up_i32 && has_avx512())) {
       reserve_look_up(*this, inst);
     }
   }
   if (!sinks_last) emit_pinned_constants();
+}
+
+/// Before constants, which instructions take from memory where tables want registers.
+void LaneEmitter::reserve_i32_tables() {
+  for (const LaneInst& inst : program_.code) {
+    if (inst.op == LaneOp::look_up_i32) reserve_look_up(*this, inst);
+  }
 }
 
 void LaneEmitter::emit_pinned_constants() {
@@ -211,9 +219,15 @@ void LaneEmitter::emit_constant(const LaneInst& inst, int vector) {
   }
 }
 
-void LaneEmitter::reserve_vector(std::span<const uint8_t> bytes) {
+const LaneEmitter::ReservedVector* LaneEmitter::find_reserved(
+    std::span<const uint8_t> bytes) const {
   const auto same = [&](const ReservedVector& r) { return std::ranges::equal(r.bytes, bytes); };
-  if (pinnable_ == 0 || std::any_of(reserved_.begin(), reserved_.end(), same)) return;
+  const auto found = std::ranges::find_if(reserved_, same);
+  return found == reserved_.end() ? nullptr : &*found;
+}
+
+void LaneEmitter::reserve_vector(std::span<const uint8_t> bytes) {
+  if (pinnable_ == 0 || find_reserved(bytes) != nullptr) return;
   --pinnable_;
   const int index = allocate_vector();
   reserved_.push_back({{bytes.begin(), bytes.end()}, index});
@@ -228,13 +242,47 @@ std::optional<int> LaneEmitter::reserve_register() {
 
 Xbyak::Xmm LaneEmitter::vector(std::span<const uint8_t> bytes, OwnedVector& fallback) {
   const int bits = static_cast<int>(bytes.size()) * 8;
-  for (const ReservedVector& reserved : reserved_) {
-    if (std::ranges::equal(reserved.bytes, bytes)) return vector_register(reserved.vector, bits);
+  if (const ReservedVector* reserved = find_reserved(bytes)) {
+    return vector_register(reserved->vector, bits);
   }
   fallback = scratch();
-  const Xbyak::Xmm to = fallback.as(bits);
-  code_.vmovups(to, code_.constant(bytes));
-  return to;
+  return vector(bytes, fallback.as(bits));
+}
+
+Xbyak::Xmm LaneEmitter::vector(std::span<const uint8_t> bytes, const Xbyak::Xmm& fallback) {
+  const int bits = static_cast<int>(bytes.size()) * 8;
+  if (const ReservedVector* reserved = find_reserved(bytes)) {
+    return vector_register(reserved->vector, bits);
+  }
+  code_.vmovups(fallback, code_.constant(bytes));
+  return fallback;
+}
+
+LastOperand LaneEmitter::last_vector(std::span<const uint8_t> bytes, int bits) {
+  const ReservedVector* reserved = find_reserved(bytes);
+  if (reserved == nullptr) return LastOperand(code_.constant(bytes));
+  if (bits == 0) bits = static_cast<int>(bytes.size()) * 8;
+  return LastOperand(vector_register(reserved->vector, bits));
+}
+
+void LaneEmitter::reserve_mask(uint64_t bits) {
+  constexpr int wanted_by_operations = 4;
+  const bool has_masks = std::ranges::any_of(program_.code, [](const LaneInst& inst) {
+    return is_mask(inst.type) || encodes(inst.narrowing);
+  });
+  const bool is_kept = std::ranges::count(reserved_masks_, bits, &ReservedMask::bits) > 0;
+  if (has_masks || is_kept || std::popcount(free_masks_) <= wanted_by_operations) return;
+  const int index = allocate_mask();
+  reserved_masks_.push_back({bits, index});
+  code_.kmovq(Xbyak::Opmask(index), code_.constant_of(bits));
+}
+
+Xbyak::Opmask LaneEmitter::mask(uint64_t bits, std::optional<OwnedMask>& fallback) {
+  const auto kept = std::ranges::find(reserved_masks_, bits, &ReservedMask::bits);
+  if (kept != reserved_masks_.end()) return Xbyak::Opmask(kept->mask);
+  fallback.emplace(*this, allocate_mask());
+  code_.kmovq(fallback->get(), code_.constant_of(bits));
+  return fallback->get();
 }
 
 /// Names the program's instructions, whether or not they will have code.

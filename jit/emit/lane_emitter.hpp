@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "jit/code.hpp"
@@ -88,6 +89,19 @@ class OwnedSlot {
   int index_;
 };
 
+/// The last operand of an instruction: a register, or memory.
+class LastOperand {
+ public:
+  explicit LastOperand(const Xbyak::Xmm& in) : in_(in) {}
+  explicit LastOperand(const Xbyak::Address& at) : in_(at) {}
+  operator const Xbyak::Operand&() const {
+    return std::visit([](const auto& each) -> const Xbyak::Operand& { return each; }, in_);
+  }
+
+ private:
+  std::variant<Xbyak::Xmm, Xbyak::Address> in_;
+};
+
 /// One bit for each register that the surrounding code uses.
 struct TakenRegisters {
   uint32_t vectors = 0;
@@ -98,8 +112,9 @@ struct TakenRegisters {
 ///
 /// Values live in registers from their definition to their last use; when registers run out, the
 /// value whose next use is farthest goes to the stack. Constants live in registers for the whole
-/// function as far as the program leaves any, else they are loaded at each use. So do values
-/// that stay the same for a row, or for the whole nest.
+/// function as far as the program leaves any, else they are loaded at each use, or, without
+/// AVX-512, taken from memory by the instruction. So do values that stay the same for a row, or for
+/// the whole nest.
 class LaneEmitter {
  public:
   /// `pending_vectors`: registers that sinks hold from one chunk to the next, also across rows.
@@ -137,6 +152,9 @@ class LaneEmitter {
 
   /// The register of an operand of the current instruction.
   Xbyak::Xmm use(LaneId id);
+  /// The same for an instruction's last operand. Without AVX-512 a constant that no register keeps
+  /// is a whole vector in memory, which takes no instruction of its own.
+  LastOperand use_last(LaneId id);
   Xbyak::Opmask use_mask(LaneId id);
   /// A register for the current instruction's result; it may be that of an operand that dies
   /// here, so the instruction that writes it must be the last that reads operands.
@@ -160,6 +178,15 @@ class LaneEmitter {
   /// reserve_constants. `vector` gives that register, else loads the constant into `fallback`.
   void reserve_vector(std::span<const uint8_t> bytes);
   Xbyak::Xmm vector(std::span<const uint8_t> bytes, OwnedVector& fallback);
+  /// The same with a register of the caller's as the fallback.
+  Xbyak::Xmm vector(std::span<const uint8_t> bytes, const Xbyak::Xmm& fallback);
+
+  /// The same for an instruction's last operand, which is in memory where no register keeps it.
+  /// `bits`: of the instruction, where it takes only the first of them.
+  LastOperand last_vector(std::span<const uint8_t> bytes, int bits = 0);
+  /// The same for an opmask; kept only where the program itself has none.
+  void reserve_mask(uint64_t bits);
+  Xbyak::Opmask mask(uint64_t bits, std::optional<OwnedMask>& fallback);
 
   /// A register for the caller's own use across the loop, if one is left; call it in
   /// reserve_constants.
@@ -184,6 +211,12 @@ class LaneEmitter {
     int vector;
   };
 
+  struct ReservedMask {
+    uint64_t bits;
+    int mask;
+  };
+
+  const ReservedVector* find_reserved(std::span<const uint8_t> bytes) const;
   int max_alive(LoopLevel level) const;
   void plan_hoisted();
   void emit(LaneId id, std::span<Source* const> sources, std::span<Sink* const> sinks);
@@ -206,6 +239,7 @@ class LaneEmitter {
   void emit_spill(bool mask);
   void release(LaneId id);
   void release_dying_operands();
+  void reserve_i32_tables();
   void emit_pinned_constants();
   void emit_constant(const LaneInst& inst, int vector);
   Location& location(LaneId id) { return locations_[static_cast<size_t>(id)]; }
@@ -224,6 +258,7 @@ class LaneEmitter {
   std::vector<bool> wants_pin_;    // those of them that should keep their register
   std::vector<bool> homes_;        // those that are kept in a slot instead
   std::vector<ReservedVector> reserved_;
+  std::vector<ReservedMask> reserved_masks_;
   int pinnable_ = 0;
   uint32_t free_vectors_ = 0;
   uint32_t free_masks_ = 0;

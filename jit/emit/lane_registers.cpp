@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "jit/emit/lane_emitter.hpp"
+#include "jit/emit/vector_constant.hpp"
 
 namespace castor::jit {
 
@@ -114,6 +115,15 @@ Xbyak::Xmm LaneEmitter::use(LaneId id) {
     }
   }
   return vector_register(at.vector, bits);
+}
+
+LastOperand LaneEmitter::use_last(LaneId id) {
+  const LaneInst& inst = program_.code[static_cast<size_t>(id)];
+  const bool is_kept = location(id).vector >= 0;
+  if (is_kept || has_avx512() || !is_constant(id) || inst.imm == 0) return LastOperand(use(id));
+  const int bits = std::max(register_bits(inst.type), 128);
+  const auto value = [&](int) { return static_cast<uint64_t>(inst.imm); };
+  return LastOperand(code_.constant(lanes_constant(bits_of(inst.type), bits, value)));
 }
 
 Xbyak::Opmask LaneEmitter::use_mask(LaneId id) {

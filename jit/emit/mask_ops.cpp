@@ -85,12 +85,13 @@ void emit_mask_resize(LaneEmitter& emitter, const LaneInst& inst) {
 
 void emit_select(LaneEmitter& emitter, const LaneInst& inst) {
   if (emitter.has_avx512()) return emit_select_opmask(emitter, inst);
-  const Xmm a = emitter.use(inst.a);
   const Xmm mask = emitter.use(inst.mask);
   if (inst.c == no_lane) {
-    emitter.code().vpand(emitter.define(), a, mask);
+    const LastOperand a = emitter.use_last(inst.a);
+    emitter.code().vpand(emitter.define(), mask, a);
   } else {
     const Xmm otherwise = emitter.use(inst.c);
+    const LastOperand a = emitter.use_last(inst.a);
     emitter.code().vpblendvb(emitter.define(), otherwise, a, mask);
   }
 }

@@ -117,6 +117,8 @@ void MemorySink::reserve_constants(LaneEmitter& emitter) {
   packer_.reserve_constants(emitter);
   if (store_.b == no_lane) return;
   sign_packer_ = Packer(emitter, bits_of(store_.type), bits, Narrowing::saturate_to_signed);
+  packer_.leave_order();
+  sign_packer_.leave_order();
   code_signs_.reserve_constants(emitter, bits);
 }
 
@@ -136,7 +138,10 @@ bool MemorySink::emit_collect(LaneEmitter& emitter, const LaneInst& inst, OwnedV
   if (!encoder_) {
     full = std::move(packed);
     const int bits = emitter.target().vector_bits();
-    if (inst.b != no_lane) code_signs_.emit(emitter, full.as(bits), signs.as(bits), 8);
+    if (inst.b != no_lane) {
+      code_signs_.emit(emitter, full.as(bits), signs.as(bits), 8);
+      packer_.emit_restore_order(emitter, full);  // once, of both
+    }
     saturated_.emit(emitter, full, bits);
     return true;
   }

@@ -30,10 +30,11 @@ inline const Xbyak::Opmask tail_mask(1);
 /// The address of an operand's chunk, for the code being emitted.
 struct ChunkAddress {
   ChunkMode mode = ChunkMode::whole;
-  Xbyak::Reg64 base = Xbyak::Reg64(Xbyak::Operand::RSP);   ///< an address
-  Xbyak::Reg64 index = Xbyak::Reg64(Xbyak::Operand::RSI);  ///< counts elements from there
-  int scale = 0;             ///< bytes for each count of index; 0: there is no index
-  int64_t displacement = 0;  ///< bytes of this chunk from there
+  Xbyak::Reg64 base = Xbyak::Reg64(Xbyak::Operand::RSP);  ///< an address
+  Xbyak::Reg64 index =
+      Xbyak::Reg64(Xbyak::Operand::RSI);  ///< elements from there, or bytes of packed ones
+  int scale = 0;                          ///< bytes for each count of index; 0: there is no index
+  int64_t displacement = 0;               ///< bytes of this chunk from there
 };
 
 /// Knows the addresses of the operands of the chunk being emitted.

@@ -48,10 +48,13 @@ std::vector<int> staging_bytes(const Nest& nest, const NestForm& form, const Tar
 /// borrow registers, which are found from the caller's frame.
 Frame::Needs frame_needs(const Nest& nest, const NestForm& form, const ChunkPlan& plan) {
   bool has_copies = false;
+  bool has_packed = false;
   for (size_t k = 0; k < nest.operands(); ++k) {
     has_copies |= is_sub_byte(nest.element(k)) && form.access[k] != Access::contiguous;
+    has_packed |= has_window(nest.element(k), form.access[k]);
   }
   return {.groups = nest.has_sub_byte_operand(),
+          .packed = has_packed && plan.has_main_loop && !plan.has_tiles,
           .windows = plan.has_windows && !has_copies,
           .periods = form.has_periods()};
 }
@@ -446,6 +449,7 @@ void NestEmitter::emit_main_loop() {
   if (packed_ != nullptr) packed_->emit(form_.stores, lanes_, frame_, loops_);
   loops_.emit_main_loop(plan_.lanes * plan_.chunks, [&] {
     operands_.enter_main_loop();
+    operands_.emit_begin_iteration();
     for (int chunk = 0; chunk < plan_.chunks; ++chunk) emit_main_loop_chunk(chunk);
     if (!form_.has_periods()) return;
     const Section next = code_.section(CodeSection::next_iteration);

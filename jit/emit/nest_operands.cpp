@@ -141,11 +141,31 @@ void NestOperands::emit_end_chunk() {
 
 void NestOperands::enter_main_loop() {
   in_tail_ = false;
+  has_group_ = false;
   for (size_t k = 0; k < nest_.operands(); ++k) modes_[k] = main_loop_mode(k);
+}
+
+/// Bytes that the group register counts for a group: 3 where all packed elements have 3 or 6 bits,
+/// else 1.
+int NestOperands::counted_bytes() const {
+  for (size_t k = 0; k < nest_.operands(); ++k) {
+    if (has_window(k) && bits_of(nest_.element(k)) % 3 != 0) return 1;
+  }
+  return 3;
+}
+
+void NestOperands::emit_begin_iteration() {
+  const std::optional<Xbyak::Reg64> group = frame_.group_register();
+  if (!group) return;
+  code_.mov(*group, gpr::index);
+  code_.shr(*group, 3);
+  if (counted_bytes() == 3) code_.lea(*group, code_.ptr[*group + *group * 2]);
+  has_group_ = true;
 }
 
 void NestOperands::enter_tail() {
   in_tail_ = true;
+  has_group_ = false;
   chunk_displacement_ = 0;
   for (size_t k = 0; k < nest_.operands(); ++k) modes_[k] = tail_mode(k);
 }
@@ -165,15 +185,29 @@ ChunkMode NestOperands::tail_mode(size_t operand) const {
   return has_window(operand) || is_staged(operand) ? ChunkMode::staged : ChunkMode::masked;
 }
 
-/// The address of packed bits of whole groups.
+/// The address of packed bits of whole groups, which are eight elements. Where the group register
+/// counts, all pointers are in registers, and gpr::scratch stays as it is.
 ChunkAddress NestOperands::emit_packed_address(size_t operand, int64_t displacement_in_elements) {
   const int bits = bits_of(nest_.element(operand));
-  code_.imul(gpr::counter, gpr::index, bits);
-  code_.shr(gpr::counter, 3);
-  code_.add(gpr::counter, frame_.emit_pointer(operand));
-  return {.mode = ChunkMode::whole,
-          .base = gpr::counter,
-          .displacement = displacement_in_elements * bits / 8};
+  ChunkAddress chunk = {.mode = ChunkMode::whole,
+                        .displacement = displacement_in_elements * bits / 8};
+  if (!has_group_) {
+    code_.imul(gpr::counter, gpr::index, bits);
+    code_.shr(gpr::counter, 3);
+    code_.add(gpr::counter, frame_.emit_pointer(operand));
+    chunk.base = gpr::counter;
+    return chunk;
+  }
+  chunk.index = *frame_.group_register();
+  int counted = counted_bytes();
+  if (bits % 3 == 0 && counted == 1) {
+    code_.lea(gpr::counter, code_.ptr[chunk.index + chunk.index * 2]);
+    chunk.index = gpr::counter;
+    counted = 3;
+  }
+  chunk.base = frame_.emit_pointer(operand);
+  chunk.scale = bits / counted;
+  return chunk;
 }
 
 /// The address in the copy of the operand's period. gpr::phase is that of the chunk, where chunks

@@ -30,6 +30,8 @@ class NestOperands : public OperandLocator {
 
   /// The chunks emitted from here on are whole.
   void enter_main_loop();
+  /// Emits what the chunks of an iteration of the main loop need: where their packed elements are.
+  void emit_begin_iteration();
   /// The chunks emitted from here on begin at gpr::index and may have fewer elements.
   void enter_tail();
   /// Elements from gpr::index to the main loop's chunk that is emitted next.
@@ -81,6 +83,7 @@ class NestOperands : public OperandLocator {
     return !target_.has_avx512() && is_contiguous(operand) && !has_window(operand);
   }
   bool is_contiguous(size_t operand) const { return form_.access[operand] == Access::contiguous; }
+  int counted_bytes() const;
   ChunkMode main_loop_mode(size_t operand) const;
   ChunkMode tail_mode(size_t operand) const;
   ChunkAddress emit_periodic_address(size_t operand);
@@ -119,6 +122,7 @@ class NestOperands : public OperandLocator {
   std::vector<Sink*> sinks_;
   std::vector<ChunkMode> modes_;
   bool in_tail_ = false;
+  bool has_group_ = false;          ///< the frame's group register counts the iteration's groups
   int64_t chunk_displacement_ = 0;  ///< in elements
 };
 

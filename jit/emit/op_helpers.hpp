@@ -9,8 +9,8 @@ namespace castor::jit {
 using Xbyak::Opmask;
 using Xbyak::Xmm;
 
-/// A three-operand vector instruction, whatever its overloads are called with.
-using BinaryMnemonic = void (*)(Assembler&, const Xmm& to, const Xmm& a, const Xmm& b);
+/// A three-operand vector instruction, whose last operand may be in memory.
+using BinaryMnemonic = void (*)(Assembler&, const Xmm& to, const Xmm& a, const Xbyak::Operand& b);
 /// A two-operand vector instruction.
 using UnaryMnemonic = void (*)(Assembler&, const Xmm& to, const Xmm& a);
 /// A two-operand vector instruction whose second operand may be in memory.
@@ -21,7 +21,7 @@ using MaskMnemonic = void (*)(Assembler&, const Opmask& to, const Xmm& a, const 
 using ImmediateMnemonic = void (*)(Assembler&, const Xmm& to, const Xmm& a, uint8_t immediate);
 
 #define CASTOR_BINARY(name) \
-  [](Assembler& c, const Xmm& t, const Xmm& a, const Xmm& b) { c.name(t, a, b); }
+  [](Assembler& c, const Xmm& t, const Xmm& a, const Xbyak::Operand& b) { c.name(t, a, b); }
 #define CASTOR_UNARY(name) [](Assembler& c, const Xmm& t, const Xmm& a) { c.name(t, a); }
 #define CASTOR_LOAD(name) [](Assembler& c, const Xmm& t, const Xbyak::Operand& a) { c.name(t, a); }
 #define CASTOR_MASKING(name) \

@@ -66,10 +66,14 @@ Packer::Packer(const LaneEmitter& emitter, int lane_bits, int element_bits, Narr
     : lane_bits_(lane_bits),
       element_bits_(element_bits),
       vector_bits_(emitter.target().vector_bits()),
+      packed_bits_(vector_bits_),
       chunk_bits_(emitter.lanes() * lane_bits),
       narrowing_(narrowing),
-      concat_stages_(log2_of(vector_bits_ / chunk_bits_)),
-      narrow_stages_(log2_of(lane_bits / element_bits)) {}
+      narrow_stages_(log2_of(lane_bits / element_bits)) {
+  if (!emitter.has_avx512() && chunk_bits_ <= 128) packed_bits_ = 128;
+  concat_stages_ = log2_of(packed_bits_ / chunk_bits_);
+  join_stages_ = log2_of(vector_bits_ / packed_bits_);
+}
 
 void Packer::reserve_constants(LaneEmitter& emitter) {
   if (!emitter.has_avx512() || narrowing_ == Narrowing::signed_code) return;
@@ -94,7 +98,7 @@ bool Packer::emit_push(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& ful
     chunk = std::move(low);
     ++stage;
   }
-  if (stage == concat_stages_ + narrow_stages_) {
+  if (stage == stages()) {
     full = std::move(chunk);
     return true;
   }
@@ -104,11 +108,10 @@ bool Packer::emit_push(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& ful
 
 void Packer::emit_combine(LaneEmitter& emitter, int stage, OwnedVector& low,
                           OwnedVector& high) const {
-  if (stage < concat_stages_) {
-    emit_concatenate(emitter, chunk_bits_ << stage, low, high);
-  } else {
-    emit_narrow(emitter, lane_bits_ >> (stage - concat_stages_), low, high);
-  }
+  const int narrowed = stage - concat_stages_;
+  if (narrowed < 0) return emit_concatenate(emitter, chunk_bits_ << stage, low, high);
+  if (narrowed < narrow_stages_) return emit_narrow(emitter, lane_bits_ >> narrowed, low, high);
+  emit_concatenate(emitter, packed_bits_, low, high);
 }
 
 void Packer::emit_concatenate(LaneEmitter& emitter, int bits, OwnedVector& low,
@@ -139,7 +142,7 @@ void Packer::emit_narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low,
   if (narrowing_ == Narrowing::magnitude_code) {
     if (last) emit_clear_upper_parts(emitter, from_bits, low, high);
     emit_pack_in_halves(emitter, from_bits, false, low, high);
-    return last ? emit_restore_order(emitter, 2, low) : void();
+    return last && !leaves_order_ ? emit_restore_order(emitter, low) : void();
   }
   const bool avx512 = emitter.has_avx512();
   const bool byte_permute = emitter.target().supports(Feature::avx512_vbmi);
@@ -149,8 +152,8 @@ void Packer::emit_narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low,
   }
   if (!avx512 && from_bits == 64) {
     constexpr uint8_t even_lanes = 0x88;
-    const Xbyak::Ymm to(low.as(256).getIdx());
-    emitter.code().vshufps(to, to, high.as(256), even_lanes);
+    const Xmm to = low.as(packed_bits_);
+    emitter.code().vshufps(to, to, high.as(packed_bits_), even_lanes);
     return emit_restore_order(emitter, 1, low);
   }
   // Packs saturate i16 and i32; what must wrap is cut down first. Elements that go on
@@ -162,7 +165,7 @@ void Packer::emit_narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low,
   // The order of packed parts is put right once, after the last pack. On AVX-512 a pack follows
   // permutations (which keep order) unless both stages saturate.
   const bool two_packs = from_bits == 16 && lane_bits_ >= 32 && (!avx512 || saturates(narrowing_));
-  if (last) emit_restore_order(emitter, two_packs ? 2 : 1, low);
+  if (last && !leaves_order_) emit_restore_order(emitter, two_packs ? 2 : 1, low);
 }
 
 void Packer::emit_permute_even(LaneEmitter& emitter, int from_bits, OwnedVector& low,
@@ -183,8 +186,8 @@ void Packer::emit_permute_even(LaneEmitter& emitter, int from_bits, OwnedVector&
 void Packer::emit_clear_upper_parts(LaneEmitter& emitter, int from_bits, OwnedVector& low,
                                     OwnedVector& high) const {
   Assembler& code = emitter.code();
-  const Xmm a = low.as(vector_bits_);
-  const Xmm b = high.as(vector_bits_);
+  const Xmm a = low.as(packed_bits_);
+  const Xmm b = high.as(packed_bits_);
   if (narrowing_ == Narrowing::high_half || narrowing_ == Narrowing::magnitude_code) {
     emit_shift_down_half(code, a, a, from_bits);
     emit_shift_down_half(code, b, b, from_bits);
@@ -193,7 +196,7 @@ void Packer::emit_clear_upper_parts(LaneEmitter& emitter, int from_bits, OwnedVe
   const uint64_t kept = element_bits_ == 8 ? 0xff : 0xffff;
   const uint64_t mask = from_bits == 32 ? kept | kept << 32 : kept * 0x0001000100010001;
   OwnedVector fallback;
-  const auto table = vector_constant<uint64_t>(vector_bits_, [&](int) { return mask; });
+  const auto table = vector_constant<uint64_t>(packed_bits_, [&](int) { return mask; });
   const Xmm keep = emitter.vector(table, fallback);
   emit_and(emitter, a, a, keep);
   emit_and(emitter, b, b, keep);
@@ -202,8 +205,8 @@ void Packer::emit_clear_upper_parts(LaneEmitter& emitter, int from_bits, OwnedVe
 void Packer::emit_pack_in_halves(LaneEmitter& emitter, int from_bits, bool signed_pack,
                                  OwnedVector& low, OwnedVector& high) const {
   Assembler& code = emitter.code();
-  const Xmm a = low.as(vector_bits_);
-  const Xmm b = high.as(vector_bits_);
+  const Xmm a = low.as(packed_bits_);
+  const Xmm b = high.as(packed_bits_);
   if (from_bits == 32) {
     signed_pack ? code.vpackssdw(a, a, b) : code.vpackusdw(a, a, b);
   } else {
@@ -212,6 +215,7 @@ void Packer::emit_pack_in_halves(LaneEmitter& emitter, int from_bits, bool signe
 }
 
 void Packer::emit_restore_order(LaneEmitter& emitter, int packs, OwnedVector& vector) const {
+  if (packed_bits_ == 128) return;
   Assembler& code = emitter.code();
   const Xmm v = vector.as(vector_bits_);
   if (packs == 1 && vector_bits_ == 256) {

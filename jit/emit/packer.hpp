@@ -9,8 +9,9 @@
 namespace castor::jit {
 
 /// Collects the chunks of one sink. Two registers of the same stage are combined as soon as both
-/// are there: concatenated while they are narrower than a vector, then packed to half their width,
-/// until the elements fill a vector.
+/// are there: concatenated while they are narrower than what packs take, then packed to half their
+/// width, until the elements fill a vector. Without AVX-512 chunks of up to 128 bits are packed in
+/// registers of 128 bits, which keeps their order, and then joined.
 class Packer {
  public:
   Packer() = default;
@@ -21,8 +22,15 @@ class Packer {
   /// Adds a chunk. True when that completes a vector, which is then in `full`.
   bool emit_push(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full);
 
+  /// Leaves elements in the order in which packs put them, for the caller to restore it; of 32-bit
+  /// lanes that become bytes, without AVX-512.
+  void leave_order() { leaves_order_ = true; }
+  void emit_restore_order(LaneEmitter& emitter, OwnedVector& full) const {
+    emit_restore_order(emitter, 2, full);
+  }
+
   /// Chunks in a full vector.
-  int chunks() const { return 1 << (concat_stages_ + narrow_stages_); }
+  int chunks() const { return 1 << stages(); }
 
  private:
   struct Pending {
@@ -30,6 +38,7 @@ class Packer {
     int stage;
   };
 
+  int stages() const { return concat_stages_ + narrow_stages_ + join_stages_; }
   void emit_combine(LaneEmitter& emitter, int stage, OwnedVector& low, OwnedVector& high) const;
   void emit_concatenate(LaneEmitter& emitter, int bits, OwnedVector& low, OwnedVector& high) const;
   void emit_narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low, OwnedVector& high) const;
@@ -44,10 +53,13 @@ class Packer {
   int lane_bits_ = 0;
   int element_bits_ = 0;
   int vector_bits_ = 0;
+  int packed_bits_ = 0;  ///< width of the registers that packs take
   int chunk_bits_ = 0;
   Narrowing narrowing_ = Narrowing::truncate;
   int concat_stages_ = 0;
   int narrow_stages_ = 0;
+  int join_stages_ = 0;
+  bool leaves_order_ = false;
   std::vector<Pending> pending_;
 };
 

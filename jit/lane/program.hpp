@@ -273,7 +273,7 @@ constexpr bool has_zero_of_negative(const ByteTable& table) {
                                               [](uint16_t entry) { return entry == 0; });
 }
 
-/// What each 32-bit lane becomes, by its low 3 (AVX2), 4 or 5 bits; bits above are ignored.
+/// What each 32-bit lane becomes, by its low 2 or 3 (AVX2), 4 or 5 bits; bits above are ignored.
 struct I32Table {
   int index_bits = 4;
   std::array<uint32_t, 32> entries = {};

@@ -144,15 +144,23 @@ LaneTensor saturate_to_small_unsigned(LaneBuilder& builder, ElementType to, Lane
        Narrowing::saturate_to_unsigned});
 }
 
-/// Integers of at most 32 bits from what is converted to i32 without bounds and tests for NaN.
+/// Integers from what is converted to i32 without bounds and tests for NaN. Wide unsigned ones have
+/// negative numbers made 0 before, narrow ones when they are stored.
 LaneTensor convert_within_i32(LaneBuilder& builder, ElementType to, Overflow overflow,
                               Rounded rounded) {
+  const bool is_wide = bits_of(to) >= 32;
+  const bool wraps = overflow == Overflow::wrap;
+  LaneId value = rounded.value;
+  if (is_wide && !wraps && !is_signed_integer(to)) {
+    const LaneType lane = float_lane(bits_of(builder.type_of(value)));
+    value = builder.float_max(value, builder.float_constant(lane, 0.0));
+  }
+  const LaneId integer = builder.float_to_signed(value, 32, rounded.left_to_do);
   const Narrowing saturating =
       is_signed_integer(to) ? Narrowing::saturate_to_signed : Narrowing::saturate_to_unsigned;
-  const bool is_cut = overflow == Overflow::wrap || bits_of(to) == 32;
   return LaneTensor::computed(builder, to,
-                              {builder.float_to_signed(rounded.value, 32, rounded.left_to_do),
-                               is_cut ? Narrowing::truncate : saturating});
+                              {is_wide ? builder.extend_sign(integer, bits_of(to)) : integer,
+                               wraps || is_wide ? Narrowing::truncate : saturating});
 }
 
 /// i32 from f32, i64: the conversion's own out-of-range result is the smallest integer, right
@@ -243,13 +251,36 @@ LaneTensor wrap(LaneBuilder& builder, ElementType to, Rounded rounded) {
   return LaneTensor::computed(builder, to, {bits, Narrowing::truncate});
 }
 
-/// Whether the conversion to i32 is all that there is to do but for narrowing.
-bool is_within_i32(const LaneTensor& source, ElementType to, bool wraps) {
+/// Whether the conversion to i32 is all that there is to do but for resizing, and a maximum.
+bool is_within_i32(const LaneBuilder& builder, const LaneTensor& source, ElementType to,
+                   bool wraps) {
   const int bits = bits_of(to);
   // What infinities and NaNs become, the smallest i32, has low bits of 0.
   if (wraps && bits <= 16 && fits_32_bits(source.element())) return true;
   const bool is_cut = bits == 32 && (wraps || is_signed_integer(to));
-  return source.fits_i32() && (bits <= 16 || is_cut);
+  return source.fits_i32() && (bits <= 16 || is_cut || !builder.has_wide_conversions());
+}
+
+/// Floats of 8 bits whose NaNs became 0, as their integers are, while they are codes: without masks
+/// that is fewer instructions than a test of f32. Nothing for types that have infinities or no NaN.
+std::optional<LaneTensor> codes_of_numbers(LaneBuilder& builder, LaneTensor& source) {
+  const ElementType from = source.element();
+  const bool has_codes = is_float(from) && bits_of(from) == 8 && source.natural_bits() == 8;
+  if (!has_codes || builder.has_wide_conversions() || !source.may_be_nan()) return std::nullopt;
+  const auto constant = [&](uint64_t code) { return builder.constant(LaneType::i8, code); };
+  const LaneId codes = source.as_bits();
+  LaneId is_number = no_lane;
+  switch (info(from).format.specials) {
+    case FloatSpecials::nan_only:
+      is_number = builder.greater_signed(constant(0x7f), builder.bit_and(codes, constant(0x7f)));
+      break;
+    case FloatSpecials::fnuz: is_number = builder.greater_signed(codes, constant(0x80)); break;
+    default: return std::nullopt;
+  }
+  LaneTensor numbers = LaneTensor::computed(
+      builder, from, {builder.zero_unless(is_number, codes), Narrowing::truncate});
+  numbers.holds_no_nan().holds_numbers_up_to(largest_finite(from));
+  return numbers;
 }
 
 /// 16-bit floats that a store encodes by table, where the target and the conversion can; f16 lanes
@@ -272,11 +303,14 @@ std::optional<LaneTensor> encode_by_class(LaneBuilder& builder, LaneTensor& sour
 LaneTensor convert_float_to_integer(LaneBuilder& builder, LaneTensor& source, ElementType to,
                                     const ConvertOptions& options) {
   if (const auto codes = encode_by_class(builder, source, to, options)) return *codes;
+  if (auto numbers = codes_of_numbers(builder, source)) {
+    return convert_float_to_integer(builder, *numbers, to, options);
+  }
   const bool wraps = options.overflow == Overflow::wrap;
   const bool in_f16_lanes = source.element() == ElementType::f16 && builder.has_f16_lanes();
   // To integers of f16's width more lanes are converted at once.
   const bool has_i16_lanes = in_f16_lanes && !wraps && bits_of(to) <= 16;
-  if (is_within_i32(source, to, wraps) && !has_i16_lanes) {
+  if (is_within_i32(builder, source, to, wraps) && !has_i16_lanes) {
     const bool is_f64 = source.element() == ElementType::f64;
     const LaneId number = is_f64         ? source.as_f64()
                           : in_f16_lanes ? source.as_bits()

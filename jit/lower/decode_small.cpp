@@ -37,7 +37,7 @@ LaneId move_sign_up(LaneBuilder& builder, LaneId codes, int places, uint64_t sig
 
 /// Formats with fewer exponent bits than f16: their magnitude, moved to where f16's mantissa and
 /// exponent meet, is the f16 of a number smaller by the distance of the biases.
-LaneId decode_through_f16(LaneBuilder& builder, LaneId codes, ElementType type) {
+LaneId decode_through_f16(LaneBuilder& builder, LaneId codes, ElementType type, bool may_be_nan) {
   const FloatFormat& format = info(type).format;
   const FloatFormat& f16 = info(ElementType::f16).format;
   const int shift = f16.mantissa_bits - format.mantissa_bits;
@@ -47,7 +47,7 @@ LaneId decode_through_f16(LaneBuilder& builder, LaneId codes, ElementType type) 
   const LaneId small = builder.f16_to_f32(builder.shift_left(signs_apart, shift));
   const LaneId value = builder.float_mul(
       small, builder.float_constant(LaneType::f32, std::ldexp(1.0, f16.bias - format.bias)));
-  if (format.specials == FloatSpecials::finite) return value;
+  if (format.specials == FloatSpecials::finite || !may_be_nan) return value;
   if (format.specials == FloatSpecials::fnuz) {
     const LaneId is_nan = builder.equal(value, i32_constant(builder, f32_sign));  // -0
     return builder.select(is_nan, i32_constant(builder, f32_quiet_nan | f32_sign), value);
@@ -63,7 +63,8 @@ LaneId decode_through_f16(LaneBuilder& builder, LaneId codes, ElementType type) 
 /// f8e5m2fnuz: its largest exponents would be f16's infinities, so the fields are moved to f32's.
 /// A subnormal number, given the least normal exponent and its hidden bit, loses that by a
 /// subtraction.
-LaneId decode_e5m2fnuz(LaneBuilder& builder, LaneId codes, const FloatFormat& format) {
+LaneId decode_e5m2fnuz(LaneBuilder& builder, LaneId codes, const FloatFormat& format,
+                       bool may_be_nan) {
   const int shift = 23 - format.mantissa_bits;
   const LaneId wide = builder.extend_zero(codes, 32);
   const LaneId magnitude = builder.bit_and(wide, i32_constant(builder, 0x7f));
@@ -76,23 +77,27 @@ LaneId decode_e5m2fnuz(LaneBuilder& builder, LaneId codes, const FloatFormat& fo
       builder.greater_signed(i32_constant(builder, uint64_t{1} << format.mantissa_bits), magnitude);
   const LaneId value = builder.select(is_subnormal, subnormal, normal);
   const LaneId sign = builder.shift_left(builder.bit_and(wide, i32_constant(builder, 0x80)), 24);
+  const LaneId number = builder.bit_or(value, sign);
+  if (!may_be_nan) return number;
   const LaneId is_nan = builder.equal(wide, i32_constant(builder, 0x80));
-  return builder.select(is_nan, i32_constant(builder, f32_quiet_nan | f32_sign),
-                        builder.bit_or(value, sign));
+  return builder.select(is_nan, i32_constant(builder, f32_quiet_nan | f32_sign), number);
 }
 
 }  // namespace
 
-LaneId decode_small(LaneBuilder& builder, LaneId codes, ElementType type) {
+LaneId decode_small(LaneBuilder& builder, LaneId codes, ElementType type, bool may_be_nan) {
   if (kind_of(type) == ElementKind::power_of_two) return decode_power(builder, codes);
   if (has_f32_table(type)) {
     return builder.look_up_i32(builder.extend_zero(codes, 32), f32_table(type));
   }
   const FloatFormat& format = info(type).format;
   const FloatFormat& f16 = info(ElementType::f16).format;
-  if (format.exponent_bits < f16.exponent_bits) return decode_through_f16(builder, codes, type);
-  return format.specials == FloatSpecials::ieee ? decode_upper_half(builder, codes)
-                                                : decode_e5m2fnuz(builder, codes, format);
+  if (format.exponent_bits < f16.exponent_bits) {
+    return decode_through_f16(builder, codes, type, may_be_nan);
+  }
+  return format.specials == FloatSpecials::ieee
+             ? decode_upper_half(builder, codes)
+             : decode_e5m2fnuz(builder, codes, format, may_be_nan);
 }
 
 }  // namespace castor::jit

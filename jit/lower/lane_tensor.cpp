@@ -160,11 +160,12 @@ LaneId LaneTensor::as_f32() {
   if (f32_ == no_lane) {
     const bool rounds_in_f32 =
         value_ != no_lane && is_float(element_) && options_ == ConvertOptions{};
-    f32_ = rounds_in_f32                   ? round_to_small(*builder_, value_, element_)
-           : element_ == ElementType::f32  ? as_bits()
-           : element_ == ElementType::f16  ? builder_->f16_to_f32(as_bits())
-           : element_ == ElementType::bf16 ? bf16_as_f32()
-                                           : decode_small(*builder_, as_bits(), element_);
+    f32_ = rounds_in_f32                  ? round_to_small(*builder_, value_, element_)
+           : element_ == ElementType::f32 ? as_bits()
+           : element_ == ElementType::f16 ? builder_->f16_to_f32(as_bits())
+           : element_ == ElementType::bf16
+               ? bf16_as_f32()
+               : decode_small(*builder_, as_bits(), element_, may_be_nan_);
   }
   return f32_;
 }

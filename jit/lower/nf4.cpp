@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cmath>
+#include <tuple>
 
 namespace castor::jit {
 
@@ -48,9 +49,9 @@ constexpr Buckets make_buckets() {
   return buckets;
 }
 
-/// Every `distance`-th threshold.
-I32Table thresholds_from(size_t first, size_t distance) {
-  I32Table table = {3, {}};
+/// Every `distance`-th threshold, as many as that number of bits counts.
+I32Table thresholds_from(size_t first, size_t distance, int bits) {
+  I32Table table = {bits, {}};
   for (size_t i = 0; first + i * distance < nf4_thresholds.size(); ++i) {
     table.entries[i] = std::bit_cast<uint32_t>(nf4_thresholds[first + i * distance]);
   }
@@ -58,7 +59,7 @@ I32Table thresholds_from(size_t first, size_t distance) {
 }
 
 /// Bisection: each comparison decides one bit of the code, and the bits so far select the threshold
-/// of the next one, from at most eight, which one permutation of 32-bit lanes holds (AVX2). A NaN
+/// of the next one, from four or eight, which one permutation of 32-bit lanes holds (AVX2). A NaN
 /// is above no threshold.
 LaneId bisect_nf4(LaneBuilder& builder, LaneId value) {
   const auto threshold = [&](size_t i) {
@@ -71,8 +72,9 @@ LaneId bisect_nf4(LaneBuilder& builder, LaneId value) {
   const LaneId second = is_above(builder.select(first, threshold(11), threshold(3)));
   // A mask is -1 where it is true.
   LaneId code = builder.sub(builder.zero_unless(first, builder.constant(LaneType::i32, 2)), second);
-  for (const auto& [start, distance] : {std::pair<size_t, size_t>(1, 4), {0, 2}}) {
-    const LaneId limit = builder.look_up_i32(code, thresholds_from(start, distance));
+  for (const auto& [start, distance, bits] :
+       {std::tuple<size_t, size_t, int>(1, 4, 2), {0, 2, 3}}) {
+    const LaneId limit = builder.look_up_i32(code, thresholds_from(start, distance, bits));
     code = builder.sub(builder.add(code, code), is_above(limit));
   }
   return code;
@@ -105,10 +107,9 @@ LaneId encode_nf4_of_words(LaneBuilder& builder, LaneId bits, ElementType from) 
   const auto limit = [&](size_t i) { return word(floor_in_order(nf4_thresholds[i], format)); };
   const LaneId magnitude_bits = builder.bit_and(builder.shift_right_signed(bits, 15), word(0x7fff));
   const LaneId ordered = builder.bit_xor(bits, magnitude_bits);
-  // Negative NaNs are below all numbers, and positive ones are put there.
+  // Negative NaNs are below all numbers, and the complements of positive ones as well.
   const int infinity = 0x7fff & ~((1 << format.mantissa_bits) - 1);
-  const LaneId is_nan = builder.greater_signed(ordered, word(infinity));
-  const LaneId number = builder.select(is_nan, word(-0x8000), ordered);
+  const LaneId number = builder.bit_xor(ordered, builder.greater_signed(ordered, word(infinity)));
   const LaneId is_upper = builder.greater_signed(number, limit(7));
   LaneId code = builder.zero_unless(is_upper, word(8));
   for (size_t i = 0; i < 7; ++i) {

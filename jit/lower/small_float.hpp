@@ -17,8 +17,8 @@ struct Integers {
 };
 
 /// The f32 of each code (i8 lanes, upper bits zero) of a float of at most eight bits, f8e8m0 or
-/// nf4; exact, NaNs quiet.
-LaneId decode_small(LaneBuilder& builder, LaneId codes, ElementType type);
+/// nf4; exact, NaNs quiet, if there may be some.
+LaneId decode_small(LaneBuilder& builder, LaneId codes, ElementType type, bool may_be_nan);
 
 /// The magnitude from which on a number overflows: the number after the largest finite one, or,
 /// where overflow gives that, the largest finite number itself. NaNs have larger bits.

@@ -57,7 +57,8 @@ struct NestForm {
   int rank = 1;                ///< loops left after merging, at least 1
   std::vector<Access> access;  ///< of each operand, inputs first
   /// Streaming code wants no output in place, a main loop, and outputs that are, in every row, a
-  /// whole and equal number of elements away from a multiple of `streaming_alignment`.
+  /// whole and equal number of elements (groups, with sub-byte operands) away from a multiple of
+  /// `streaming_alignment`.
   Stores stores = Stores::cached;
   /// Elements of a period where the code contains that number, as it does for short periods with
   /// repeated operands; else 0.

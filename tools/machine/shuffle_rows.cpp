@@ -63,6 +63,26 @@ constexpr auto shuffle_bytes = [](auto& step, const Row&) {
   }
 };
 
+/// Lanes of the same 128 bits by the low two bits of the second operand's.
+constexpr auto permute_within_128 = [](auto& step, const Row& row) {
+  auto& d = step.domain;
+  each_part(step.vector_bits, row.bits, [&](int first, int count) {
+    for (int i = 0; i < count; ++i) {
+      const auto index = d.extract(step.source(1, row.bits, first + i), 0, 2);
+      using D = std::remove_reference_t<decltype(d)>;
+      if (const auto known = D::value_of(index)) {
+        step.move(row.bits, first + i, 0, first + static_cast<int>(*known));
+        continue;
+      }
+      std::array<typename D::Bits, 4> lanes;
+      for (int k = 0; k < count; ++k) {
+        lanes[static_cast<size_t>(k)] = step.source(0, row.bits, first + k);
+      }
+      set_lane(d, step.result, first + i, d.look_up(lanes, index));
+    }
+  });
+};
+
 /// Two lanes of the first operand's part, then two of the second one's.
 constexpr auto shuffle_two = [](auto& step, const Row&) {
   each_part(step.vector_bits, 32, [&](int first, int) {
@@ -162,6 +182,7 @@ constexpr Row table[] = {
     row_by(ZYDIS_MNEMONIC_VPACKUSDW, 16, 32, pack<false>),
     row_by(ZYDIS_MNEMONIC_VPACKUSWB, 8, 16, pack<false>),
     row_by(ZYDIS_MNEMONIC_VPSHUFB, 8, 8, shuffle_bytes),
+    row_by(ZYDIS_MNEMONIC_VPERMILPS, 32, 32, permute_within_128),
     row_by(ZYDIS_MNEMONIC_VSHUFPS, 32, 32, shuffle_two),
     row_by(ZYDIS_MNEMONIC_VSHUFI32X4, 32, 32, shuffle_parts),
     row_by(ZYDIS_MNEMONIC_VPERM2I128, 64, 64, pick_halves),

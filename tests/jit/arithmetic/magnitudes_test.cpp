@@ -175,7 +175,7 @@ TEST(Magnitudes, ConvertedAsByTheInterpreter) {
     for (const char* between : {"f32", "f64"}) {
       for (ElementType to : {ElementType::u1, ElementType::u4, ElementType::i4, ElementType::u8,
                              ElementType::i8, ElementType::u16, ElementType::i16, ElementType::i32,
-                             ElementType::u32, ElementType::i64}) {
+                             ElementType::u32, ElementType::i64, ElementType::u64}) {
         for (const char* overflow : {"saturate", "wrap"}) {
           for (const char* scale : scales) {
             const std::string text = fmt::format(
