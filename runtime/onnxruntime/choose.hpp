@@ -9,9 +9,16 @@
 
 namespace castor::onnxruntime {
 
+/// How kernels multiply integers of 8 bits.
+enum class Products {
+  widened,  ///< as i16, without VNNI: half as many in an instruction
+  dot,      ///< four in a lane, with VNNI
+  tiles,    ///< with AMX
+};
+
 struct ChoiceOptions {
-  double min_gain = 1;     ///< how many times as fast a group must be expected to be; 0: any
-  bool has_tiles = false;  ///< kernels use the AMX tiles
+  double min_gain = 1;  ///< how many times as fast a group must be expected to be; 0: any
+  Products products = Products::dot;
 };
 
 /// What is left and why; one entry for each node of the graph.

@@ -19,6 +19,16 @@ namespace {
 
 Provider& provider(abi::OrtEp* ep) { return *static_cast<Provider*>(ep); }
 
+/// Without a tier nothing is compiled.
+Products products_of(std::optional<Tier> tier) {
+  switch (tier.value_or(Tier::avx2)) {
+    case Tier::avx2:
+    case Tier::avx512: return Products::widened;
+    case Tier::amx: return Products::tiles;
+    default: return Products::dot;
+  }
+}
+
 /// A fused node: what ONNX Runtime calls in each run.
 struct ComputeNode final : abi::OrtNodeComputeInfo {
   Host host;
@@ -159,8 +169,7 @@ Status Provider::claim(const abi::OrtGraph* source, abi::OrtEpGraphSupportInfo* 
   GraphWithoutNames without_names(graph);
   const auto verdicts = examine(graph);
   if (!verdicts) return verdicts.error();
-  const bool has_tiles = runtime_.tier() == Tier::amx;
-  Choice choice = choose(graph, *verdicts, {options_.min_gain, has_tiles});
+  Choice choice = choose(graph, *verdicts, {options_.min_gain, products_of(runtime_.tier())});
   for (std::vector<onnx::NodeIndex>& group : choice.groups) {
     const std::vector<onnx::NodeIndex> nodes = group;
     const Status claimed = claim_group(*read, graph, without_names, std::move(group), info);
