@@ -46,7 +46,7 @@ constexpr ConvolutionCosts fitted_costs = {
         {transposed_channel, 9},
         {transposed_output, 0.8},
         {packed_row, 3.55},
-        {packed_columns_row, 3.55},
+        {packed_columns_row, 3.55},  // not measured: packed_row's
         {packed_nhwc_row, 3.55},
         {packed_nhwc, 4.9},
         {packed_nchw4c, 0.286},
@@ -89,7 +89,7 @@ constexpr ConvolutionCosts zen4_costs = {
         {kernel_call, 268},
         {sign_flipped_operand, 0.08},
         {packed_row, 4.8},
-        {packed_columns_row, 4.8},
+        {packed_columns_row, 4.8},  // not measured: packed_row's
         {packed_nhwc_row, 6.07},
         {packed_nhwc, 2.52},
         {packed_nchw4c, 0.476},
@@ -132,7 +132,7 @@ constexpr ConvolutionCosts zen5_costs = {
         {transposed_channel, 4.1},
         {transposed_output, 0.239},
         {packed_row, 4.63},
-        {packed_columns_row, 4.63},
+        {packed_columns_row, 4.63},  // not measured: packed_row's
         {packed_nhwc_row, 5.12},
         {packed_nhwc, 1.45},
         {packed_nhwc_pixel, 2.17},
@@ -170,8 +170,8 @@ constexpr ConvolutionCosts zen5_costs = {
 };
 
 /// Fitted to bench/data/sweep-zen3-fit.csv and -fit-more.csv, of tier avx2. A pair of vpmaddwd and
-/// vpaddd takes 0.62 cycles (peak_GMACps of castor-bench); 0.27 cycles an instruction are what
-/// these K loops take on a core whose other thread is not ours.
+/// vpaddd takes 0.62 cycles (peak_GMACps of castor-bench); 0.27 cycles an instruction are what K
+/// loops take on a core whose other thread is not ours (castor-sweep --layers --matching 6_3x3).
 constexpr ConvolutionCosts zen3_costs = {
     .product_256 = 0.31,
     .instruction = 0.27,

@@ -164,7 +164,9 @@ void LaneEmitter::emit_constants(std::span<Source* const> sources, std::span<Sin
   note_lanes();
   const bool sinks_last = !has_avx512() && collects(program_);
   for (Source* source : sources) source->reserve_constants(*this);
-  if (!has_avx512()) reserve_i32_tables();
+  for (const LaneInst& inst : program_.code) {  // before constants, which may stay in memory
+    if (inst.op == LaneOp::look_up_i32) reserve_look_up(*this, inst);
+  }
   if (sinks_last) emit_pinned_constants();
   for (Sink* sink : sinks) sink->reserve_constants(*this);
   for (const LaneInst& inst : program_.code) {
@@ -173,18 +175,9 @@ void LaneEmitter::emit_constants(std::span<Source* const> sources, std::span<Sin
     }
     if (inst.op == LaneOp::mul) reserve_byte_product(*this, inst);
     reserve_quotient(*this, inst);
-    if (inst.op == LaneOp::look_up || (inst.op == LaneOp::look_up_i32 && has_avx512())) {
-      reserve_look_up(*this, inst);
-    }
+    if (inst.op == LaneOp::look_up) reserve_look_up(*this, inst);
   }
   if (!sinks_last) emit_pinned_constants();
-}
-
-/// Before constants, which instructions take from memory where tables want registers.
-void LaneEmitter::reserve_i32_tables() {
-  for (const LaneInst& inst : program_.code) {
-    if (inst.op == LaneOp::look_up_i32) reserve_look_up(*this, inst);
-  }
 }
 
 void LaneEmitter::emit_pinned_constants() {
@@ -219,19 +212,21 @@ void LaneEmitter::emit_constant(const LaneInst& inst, int vector) {
   }
 }
 
-const LaneEmitter::ReservedVector* LaneEmitter::find_reserved(
-    std::span<const uint8_t> bytes) const {
-  const auto same = [&](const ReservedVector& r) { return std::ranges::equal(r.bytes, bytes); };
-  const auto found = std::ranges::find_if(reserved_, same);
-  return found == reserved_.end() ? nullptr : &*found;
+/// The register that keeps a vector, as one of `bits`.
+std::optional<Xbyak::Xmm> LaneEmitter::reserved(std::span<const uint8_t> bytes, int bits) const {
+  for (const ReservedVector& each : reserved_) {
+    if (std::ranges::equal(each.bytes, bytes)) return vector_register(each.vector, bits);
+  }
+  return std::nullopt;
 }
 
 void LaneEmitter::reserve_vector(std::span<const uint8_t> bytes) {
-  if (pinnable_ == 0 || find_reserved(bytes) != nullptr) return;
+  const int bits = static_cast<int>(bytes.size()) * 8;
+  if (pinnable_ == 0 || reserved(bytes, bits)) return;
   --pinnable_;
   const int index = allocate_vector();
   reserved_.push_back({{bytes.begin(), bytes.end()}, index});
-  code_.vmovups(vector_register(index, static_cast<int>(bytes.size()) * 8), code_.constant(bytes));
+  code_.vmovups(vector_register(index, bits), code_.constant(bytes));
 }
 
 std::optional<int> LaneEmitter::reserve_register() {
@@ -242,27 +237,20 @@ std::optional<int> LaneEmitter::reserve_register() {
 
 Xbyak::Xmm LaneEmitter::vector(std::span<const uint8_t> bytes, OwnedVector& fallback) {
   const int bits = static_cast<int>(bytes.size()) * 8;
-  if (const ReservedVector* reserved = find_reserved(bytes)) {
-    return vector_register(reserved->vector, bits);
-  }
+  if (const auto kept = reserved(bytes, bits)) return *kept;
   fallback = scratch();
   return vector(bytes, fallback.as(bits));
 }
 
 Xbyak::Xmm LaneEmitter::vector(std::span<const uint8_t> bytes, const Xbyak::Xmm& fallback) {
-  const int bits = static_cast<int>(bytes.size()) * 8;
-  if (const ReservedVector* reserved = find_reserved(bytes)) {
-    return vector_register(reserved->vector, bits);
-  }
+  if (const auto kept = reserved(bytes, static_cast<int>(bytes.size()) * 8)) return *kept;
   code_.vmovups(fallback, code_.constant(bytes));
   return fallback;
 }
 
 LastOperand LaneEmitter::last_vector(std::span<const uint8_t> bytes, int bits) {
-  const ReservedVector* reserved = find_reserved(bytes);
-  if (reserved == nullptr) return LastOperand(code_.constant(bytes));
-  if (bits == 0) bits = static_cast<int>(bytes.size()) * 8;
-  return LastOperand(vector_register(reserved->vector, bits));
+  const auto kept = reserved(bytes, bits != 0 ? bits : static_cast<int>(bytes.size()) * 8);
+  return kept ? LastOperand(*kept) : LastOperand(code_.constant(bytes));
 }
 
 void LaneEmitter::reserve_mask(uint64_t bits) {

@@ -216,7 +216,7 @@ class LaneEmitter {
     int mask;
   };
 
-  const ReservedVector* find_reserved(std::span<const uint8_t> bytes) const;
+  std::optional<Xbyak::Xmm> reserved(std::span<const uint8_t> bytes, int bits) const;
   int max_alive(LoopLevel level) const;
   void plan_hoisted();
   void emit(LaneId id, std::span<Source* const> sources, std::span<Sink* const> sinks);
@@ -239,7 +239,6 @@ class LaneEmitter {
   void emit_spill(bool mask);
   void release(LaneId id);
   void release_dying_operands();
-  void reserve_i32_tables();
   void emit_pinned_constants();
   void emit_constant(const LaneInst& inst, int vector);
   Location& location(LaneId id) { return locations_[static_cast<size_t>(id)]; }

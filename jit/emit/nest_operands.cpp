@@ -2,6 +2,7 @@
 #include "jit/emit/nest_operands.hpp"
 
 #include "jit/emit/control_flow.hpp"
+#include "jit/emit/packed_loop.hpp"
 
 namespace castor::jit {
 
@@ -192,8 +193,7 @@ ChunkAddress NestOperands::emit_packed_address(size_t operand, int64_t displacem
   ChunkAddress chunk = {.mode = ChunkMode::whole,
                         .displacement = displacement_in_elements * bits / 8};
   if (!has_group_) {
-    code_.imul(gpr::counter, gpr::index, bits);
-    code_.shr(gpr::counter, 3);
+    emit_byte_offset(code_, gpr::counter, bits);
     code_.add(gpr::counter, frame_.emit_pointer(operand));
     chunk.base = gpr::counter;
     return chunk;

@@ -6,6 +6,7 @@
 #include "ir/types/storage.hpp"
 #include "jit/emit/control_flow.hpp"
 #include "jit/emit/memory_operands.hpp"
+#include "jit/emit/packed_loop.hpp"
 #include "jit/emit/packer.hpp"
 #include "jit/emit/vector_constant.hpp"
 
@@ -167,10 +168,7 @@ void RowTable::emit_block(int element, int elements) {
   for (int vector = 0; vector < vectors; ++vector) emit_vector(first + vector);
 }
 
-void RowTable::emit_locate_codes() {
-  code_.imul(gpr::counter, gpr::index, bits_of(from_));
-  code_.shr(gpr::counter, 3);
-}
+void RowTable::emit_locate_codes() { emit_byte_offset(code_, gpr::counter, bits_of(from_)); }
 
 /// Does the elements before the first aligned one, whose codes begin at a byte.
 void RowTable::emit_elements_to_alignment() {

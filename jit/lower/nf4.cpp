@@ -5,6 +5,8 @@
 #include <cmath>
 #include <tuple>
 
+#include "jit/lower/small_values.hpp"
+
 namespace castor::jit {
 
 namespace {
@@ -108,8 +110,8 @@ LaneId encode_nf4_of_words(LaneBuilder& builder, LaneId bits, ElementType from) 
   const LaneId magnitude_bits = builder.bit_and(builder.shift_right_signed(bits, 15), word(0x7fff));
   const LaneId ordered = builder.bit_xor(bits, magnitude_bits);
   // Negative NaNs are below all numbers, and the complements of positive ones as well.
-  const int infinity = 0x7fff & ~((1 << format.mantissa_bits) - 1);
-  const LaneId number = builder.bit_xor(ordered, builder.greater_signed(ordered, word(infinity)));
+  const LaneId is_nan = builder.greater_signed(ordered, word(infinity_bits(from)));
+  const LaneId number = builder.bit_xor(ordered, is_nan);
   const LaneId is_upper = builder.greater_signed(number, limit(7));
   LaneId code = builder.zero_unless(is_upper, word(8));
   for (size_t i = 0; i < 7; ++i) {

@@ -10,7 +10,7 @@
 #include "ir/support/integer_math.hpp"
 
 /// Every tier has AVX2, but not the baseline that the compiler is given; tiers with tiles have
-/// AVX-512.
+/// AVX-512, but where the emulator carries them out.
 #define CASTOR_AVX2 [[gnu::target("avx2")]]
 #define CASTOR_AVX512 [[gnu::target("avx512f,avx512bw,avx512vl")]]
 

@@ -59,28 +59,32 @@ bool is_stem(const Graph& graph, const Node& node) {
 /// A quantized convolution: dense ones are about as fast with ONNX Runtime (1 to 1.1 times), unless
 /// there are tiles or they are stems. (ResNet-50's stem takes it 0.94 ms, castor 0.30.) They are
 /// taken all the same: around a stem or a grouped one, what is between them then stays in one
-/// group. Without VNNI ONNX Runtime multiplies u8 by i8 in three instructions for castor's four,
-/// with sums of pairs that saturate.
-double convolution_gain(const Graph& graph, const Node& node, Products products) {
-  if (products == Products::widened) return 0.6;
+/// group.
+double convolution_gain(const Graph& graph, const Node& node, bool has_tiles) {
   if (node.integer("group", 1) > 1) return 2.4;
-  if (products == Products::tiles) return 2;
+  if (has_tiles) return 2;
   return is_stem(graph, node) ? 3 : 1;
+}
+
+/// Without VNNI ONNX Runtime multiplies u8 by i8 in three instructions for castor's four, with sums
+/// of pairs that saturate.
+double gain_without_vnni(const Graph& graph, const Node& node) {
+  if (node.op_type == "MatMulInteger") return has_many_weights(graph, node) ? 0.9 : 0.5;
+  if (node.op_type != "ConvInteger") return 0.6;
+  return graph.values[node.inputs[1]].element == ElementType::i8 ? 4 : 1.1;
 }
 
 /// How many times as fast as ONNX Runtime's CPU provider a product is, from whole models:
 /// tools/ort-compare.
 double gain_of(const Graph& graph, const Node& node, Products products) {
-  const bool is_widened = products == Products::widened;
-  if (node.op_type == "MatMulInteger") {
-    const bool has_many = has_many_weights(graph, node);
-    return is_widened ? (has_many ? 0.9 : 0.5) : (has_many ? 2 : 0.9);
+  if (products == Products::widened) return gain_without_vnni(graph, node);
+  if (node.op_type == "MatMulInteger") return has_many_weights(graph, node) ? 2 : 0.9;
+  if (is_one_of(node.op_type, {"QLinearMatMul", "QGemm"})) return 1.1;
+  if (node.op_type == "QLinearConv") {
+    return convolution_gain(graph, node, products == Products::tiles);
   }
-  if (is_one_of(node.op_type, {"QLinearMatMul", "QGemm"})) return is_widened ? 0.6 : 1.1;
-  if (node.op_type == "QLinearConv") return convolution_gain(graph, node, products);
   const auto weights = graph.values[node.inputs[1]].element;
-  if (weights == ElementType::i8) return is_widened ? 4 : 20;
-  return is_widened ? 1.1 : 3.5;
+  return weights == ElementType::i8 ? 20 : 3.5;
 }
 
 constexpr std::string_view after_fusion = "ONNX Runtime fuses it with what comes before";

@@ -21,12 +21,12 @@ Provider& provider(abi::OrtEp* ep) { return *static_cast<Provider*>(ep); }
 
 /// Without a tier nothing is compiled.
 Products products_of(std::optional<Tier> tier) {
-  switch (tier.value_or(Tier::avx2)) {
-    case Tier::avx2:
-    case Tier::avx512: return Products::widened;
-    case Tier::amx: return Products::tiles;
-    default: return Products::dot;
-  }
+  if (!tier) return Products::widened;
+  const jit::FeatureSet features = jit::info(*tier).features;
+  if (features.has(jit::Feature::amx_int8)) return Products::tiles;
+  const bool has_dot =
+      features.has(jit::Feature::avx512_vnni) || features.has(jit::Feature::avx_vnni);
+  return has_dot ? Products::dot : Products::widened;
 }
 
 /// A fused node: what ONNX Runtime calls in each run.

@@ -48,7 +48,7 @@ class ResultEmitter : protected RegisterTile {
   void emit_stored_lanes(int vector);
   void emit_stored_lane_count(const Xbyak::Opmask& mask, int count);
   void emit_masked_store(const Reg64& to, const Xmm& from, int offset = 0);
-  void emit_if_whole(const std::function<void()>& emit_whole,
+  void emit_if_whole(int vector, const std::function<void()>& emit_whole,
                      const std::function<void()>& emit_masked);
   void emit_point(EpilogueEmitter& epilogue, int vector, int first_row = 0);
   void emit_pixel_loop(int first, const std::function<void()>& emit_body);
@@ -87,7 +87,7 @@ class RowStores final : ResultEmitter {
   void emit_group(const TileRows& group);
   void emit_rows(const TileRows& group, bool is_masked);
   void emit_compressed(int vector);
-  void emit_some_lanes(int vector);
+  void emit_vector(int vector, bool is_masked);
 };
 
 /// Applies an epilogue to staged rows.

@@ -56,15 +56,16 @@ void ResultEmitter::emit_masked_store(const Reg64& to, const Xmm& from, int offs
   }
 }
 
-/// Stores without a mask are faster. All lanes of pixels are stored if all of the last vector are;
-/// those of channels are, or the tile has no code for it.
-void ResultEmitter::emit_if_whole(const std::function<void()>& emit_whole,
+/// Stores without a mask are faster. Whole is a vector of pixels all of whose lanes are stored;
+/// where lanes that are not are the last ones of a row, so are those before it. Vectors of channels
+/// are whole, or the tile has no code for it.
+void ResultEmitter::emit_if_whole(int vector, const std::function<void()>& emit_whole,
                                   const std::function<void()>& emit_masked) {
   if (takes_input() || !by_pixels()) return emit_whole();
   Xbyak::Label whole;
   Xbyak::Label done;
-  code_.cmp(code_.dword[reg::stores +
-                        ((vectors_ - 1) * sizeof(ConvStore) + offsetof(ConvStore, first_lanes))],
+  const size_t offset = static_cast<size_t>(vector) * sizeof(ConvStore);
+  code_.cmp(code_.dword[reg::stores + (offset + offsetof(ConvStore, first_lanes))],
             (1u << lanes_) - 1);
   code_.je(whole, Xbyak::CodeGenerator::T_NEAR);
   emit_masked();
@@ -130,7 +131,8 @@ void RowEpilogue::emit() {
     results_.epilogue->emit_store_folds();
   };
   if (!results_.whole_rows) return emit_vectors();
-  emit_if_whole([&] { emit_whole_rows(); }, emit_vectors);
+  emit_if_whole(
+      vectors_ - 1, [&] { emit_whole_rows(); }, emit_vectors);
 }
 
 /// All vectors of a row at a time, in a loop over groups of rows.

@@ -30,7 +30,8 @@ void RowStores::emit(KLoopEmitter& products) {
 void RowStores::emit_group(const TileRows& group) {
   const Section stores = code_.section(CodeSection::stores);
   if (by_pixels()) {
-    return emit_if_whole([&] { emit_rows(group, false); }, [&] { emit_rows(group, true); });
+    return emit_if_whole(
+        vectors_ - 1, [&] { emit_rows(group, false); }, [&] { emit_rows(group, true); });
   }
   const bool is_masked = last_lanes() < lanes_;
   if (is_masked && !keeps_stored_lanes()) emit_stored_lanes(vectors_ - 1);
@@ -53,33 +54,25 @@ void RowStores::emit_rows(const TileRows& group, bool is_masked) {
 }
 
 /// One vector of pixels of all channels. Without opmasks most vectors, which are whole, are stored
-/// as they are: a store under a mask takes a dozen cycles on AMD's cores.
+/// as they are: a store under a mask takes 16 cycles on Zen 3.
 void RowStores::emit_compressed(int vector) {
   const Section stores = code_.section(CodeSection::stores);
-  if (target_.has_avx512()) return emit_some_lanes(vector);
-  Xbyak::Label some;
-  Xbyak::Label done;
-  code_.mov(reg::scratch.cvt32(), store(vector, offsetof(ConvStore, lanes)));
-  code_.cmp(reg::scratch.cvt32(), (1 << lanes_) - 1);
-  code_.jne(some, Xbyak::CodeGenerator::T_NEAR);
-  emit_output_of(vector);
-  for (int row = 0; row < rows_; ++row) {
-    if (row > 0) emit_add_output_step(reg::output);
-    code_.vmovups(code_.ptr[reg::output], sum(row, vector));
-  }
-  code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
-  code_.L(some);
-  emit_some_lanes(vector);
-  code_.L(done);
+  const auto emit_stored = [&] {
+    emit_compression(vector);
+    emit_vector(vector, true);
+  };
+  if (target_.has_avx512()) return emit_stored();
+  emit_if_whole(
+      vector, [&] { emit_vector(vector, false); }, emit_stored);
 }
 
-void RowStores::emit_some_lanes(int vector) {
-  emit_compression(vector);
+void RowStores::emit_vector(int vector, bool is_masked) {
   emit_output_of(vector);
-  emit_stored_lanes(vector);
+  if (is_masked) emit_stored_lanes(vector);
   for (int row = 0; row < rows_; ++row) {
     if (row > 0) emit_add_output_step(reg::output);
-    emit_masked_store(reg::output, sum(row, vector));
+    is_masked ? emit_masked_store(reg::output, sum(row, vector))
+              : code_.vmovups(code_.ptr[reg::output], sum(row, vector));
   }
 }
 

@@ -26,8 +26,8 @@ const PackedRow rows[] = {
     {"other widths alone", {u1, u2, i4, u4}, i2},
     {"all widths", {u1, u2, u3, i4, u6}, u3},
     {"with wider ones", {i16, u3, f32, u4, u6}, u6},
-    {"a pointer less than registers", {u3, u4, u6, u2, i2, u1, u3, u8}, u6},
-    {"as many pointers as registers", {u3, u4, u6, u2, i2, u1, u3, u8, u6}, u6},
+    {"a pointer less than registers", {u3, u4, u6, u2, i2, u1, u3}, u6},
+    {"as many pointers as registers, which are nine", {u3, u4, u6, u2, i2, u1, u3, u8}, u6},
     {"more pointers than registers", {u3, u4, u6, u2, i2, u1, u3, u8, u6, u4, u2}, u3},
 };
 
