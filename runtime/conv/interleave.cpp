@@ -263,8 +263,8 @@ void gather_one_by_one(const PixelSource& from, std::byte* to, int64_t pixel_byt
 
 void gather_pixels(const PixelSource& from, std::byte* to, int64_t pixel_bytes) {
   if (pixel_bytes == 4) return gather_narrow_pixels(from, to);
-  static const bool has_avx512 = __builtin_cpu_supports("avx512bw") != 0;
-  has_avx512 ? gather_wide_pixels(from, to, pixel_bytes) : gather_one_by_one(from, to, pixel_bytes);
+  __builtin_cpu_supports("avx512bw") != 0 ? gather_wide_pixels(from, to, pixel_bytes)
+                                          : gather_one_by_one(from, to, pixel_bytes);
 }
 
 uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t sign_flip) {
