@@ -8,8 +8,6 @@
 // TileScope loads it for several of their calls.
 #pragma once
 
-#include <immintrin.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -49,13 +47,8 @@ class TileScope {
   }
 
  private:
-  [[gnu::target("amx-tile")]] void enter(const TileConfig& own) {
-    _tile_storeconfig(callers_.data());
-    _tile_loadconfig(own.bytes().data());
-  }
-  [[gnu::target("amx-tile")]] void leave() {
-    callers_[TileConfig::palette] != 0 ? _tile_loadconfig(callers_.data()) : _tile_release();
-  }
+  void enter(const TileConfig& own);
+  void leave();
 
   const bool is_loaded_;
   alignas(64) TileConfig::Bytes callers_;
