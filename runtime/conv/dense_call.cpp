@@ -46,10 +46,10 @@ void CallWeights::set_arguments(int64_t group, int64_t tile, std::byte* scratch,
                                 jit::DenseArguments& arguments) const {
   const bool by_tile = convolution_.packs_by_tile;
   const int64_t channel = first_channel(group, tile);
-  const int32_t* weights =
-      by_tile ? int32_at(scratch, convolution_.parts.weights)
-              : packed_.k_groups.data() + packed_tile(convolution_.plan, group, tile);
-  arguments.weights = reinterpret_cast<const std::byte*>(weights);
+  const jit::DensePlan& plan = convolution_.plan;
+  arguments.weights = by_tile ? scratch + convolution_.parts.weights
+                              : reinterpret_cast<const std::byte*>(packed_.k_groups.data()) +
+                                    plan.weight_k_group_bytes() * packed_tile(plan, group, tile);
   arguments.start = int32_at(by_tile ? scratch : scratch_, convolution_.parts.start) + channel;
   arguments.weight_zero_points = zero_points() + channel;
 }

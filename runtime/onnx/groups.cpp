@@ -22,8 +22,12 @@ void for_each_edge(const Graph& graph, const Visit& visit) {
 /// Clusters of nodes, each named by its first node, in an order in which each comes after all that
 /// it depends on. The order keeps the search for paths between two clusters to what is between
 /// them, so that time and memory grow with the nodes and edges of the graphs that models have.
+/// Where a graph is made to take a step for each pair of its nodes, the clusters stay as they are
+/// after `max_steps`.
 class Clusters {
  public:
+  static constexpr size_t max_steps = size_t{1} << 28;  ///< a second or two
+
   explicit Clusters(const Graph& graph)
       : of_(graph.nodes.size()),
         successors_(of_.size()),
@@ -44,7 +48,7 @@ class Clusters {
   void merge(NodeIndex from, NodeIndex to) {
     const NodeIndex a = of(from);
     const NodeIndex b = of(to);
-    if (a == b || has_detour(a, b)) return;
+    if (a == b || steps_ > max_steps || has_detour(a, b)) return;
     const NodeIndex kept = std::min(a, b);
     const NodeIndex gone = std::max(a, b);
     move(a, b, kept);
@@ -61,6 +65,7 @@ class Clusters {
   /// depend on `a` have been seen in this search.
   bool has_detour(NodeIndex a, NodeIndex b) {
     ++search_;
+    has_dependents_ = false;
     std::vector<NodeIndex> open = {a};
     bool finds = false;
     while (!open.empty() && !finds) {
@@ -68,6 +73,7 @@ class Clusters {
       open.pop_back();
       std::vector<NodeIndex>& successors = successors_[cluster];
       size_t left = 0;
+      steps_ += successors.size();
       for (const NodeIndex node : successors) {
         const NodeIndex successor = of(node);
         if (successor == cluster) continue;  // it has become part of it
@@ -75,6 +81,7 @@ class Clusters {
         finds = finds || (successor == b && cluster != a);
         if (position_[successor] >= position_[b] || is_seen(successor)) continue;
         seen_[successor] = search_;
+        has_dependents_ = true;
         open.push_back(successor);
       }
       successors.resize(left);
@@ -87,10 +94,17 @@ class Clusters {
   /// does. Positions of clusters that are gone are left at the front, so that the next one of a
   /// chain is near.
   void move(NodeIndex a, NodeIndex b, NodeIndex kept) {
-    std::vector<NodeIndex> order;
-    std::vector<NodeIndex> dependents;
     const size_t first = position_[a];
     const size_t last = position_[b];
+    if (!has_dependents_) {  // nothing before `b` waits for `a`
+      at_[first] = no_node;
+      at_[last] = kept;
+      position_[kept] = static_cast<NodeIndex>(last);
+      return;
+    }
+    steps_ += last - first;
+    std::vector<NodeIndex> order;
+    std::vector<NodeIndex> dependents;
     for (size_t i = first; i <= last; ++i) {
       const NodeIndex cluster = std::exchange(at_[i], no_node);
       if (cluster == no_node || cluster == a || cluster == b) continue;
@@ -111,6 +125,8 @@ class Clusters {
   std::vector<NodeIndex> at_;                       ///< clusters by position; no_node: none
   std::vector<uint32_t> seen_;                      ///< the last search that came to a cluster
   uint32_t search_ = 0;
+  bool has_dependents_ = false;  ///< whether the last search saw any before its `b`
+  size_t steps_ = 0;             ///< that searches and moves took
 };
 
 }  // namespace

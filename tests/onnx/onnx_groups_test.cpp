@@ -166,6 +166,47 @@ TEST(OnnxGroups, OfAHundredThousandNodesTakeNoMinutes) {
   for (size_t i = 1; i < layers; ++i) EXPECT_EQ(groups[i].size(), 3u) << i;
 }
 
+/// Two long rows of nodes, of which each reads its neighbour in the row before. With `waiting`, a
+/// node between the rows waits for each of the first row, so that what is between is moved.
+std::vector<size_t> group_sizes_of_rows(int width, bool waiting) {
+  test::OnnxMaker maker;
+  maker.input("x", test::OnnxMaker::f32, {2, 3});
+  const auto add_row = [&](const char* op, const char* from, const char* to) {
+    for (int i = 0; i < width; ++i) {
+      const std::string number = std::to_string(i);
+      maker.node(op, {from == std::string("x") ? from : from + number}, {to + number});
+      if (*to != 'a') maker.output(to + number, test::OnnxMaker::f32, {2, 3});
+    }
+  };
+  add_row("Relu", "x", "a");
+  if (waiting) add_row("Erf", "a", "b");
+  add_row("Neg", "a", "c");
+  const Result<onnx::Graph> graph = maker.read();
+  EXPECT_TRUE(graph) << graph.error().message;
+  if (!graph) return {};
+  std::vector<bool> is_eligible;
+  for (const onnx::Node& node : graph->nodes) is_eligible.push_back(node.op_type != "Erf");
+  std::vector<size_t> sizes;
+  for (const auto& group : convex_groups(*graph, is_eligible)) sizes.push_back(group.size());
+  return sizes;
+}
+
+TEST(OnnxGroups, NeighboursInLongRowsAreTogether) {
+  EXPECT_EQ(group_sizes_of_rows(60000, false), std::vector<size_t>(60000, 2));
+  EXPECT_EQ(group_sizes_of_rows(1000, true), std::vector<size_t>(1000, 2));
+}
+
+/// Each pair would take as many steps as there are nodes in a row: an hour for the largest file.
+TEST(OnnxGroups, OfAGraphMadeToTakeLongSomeStaySmall) {
+  constexpr size_t width = 80000;
+  const std::vector<size_t> sizes = group_sizes_of_rows(width, true);
+  const auto pairs = static_cast<size_t>(std::count(sizes.begin(), sizes.end(), size_t{2}));
+  EXPECT_GT(pairs, 100u);
+  EXPECT_LT(pairs, width);
+  EXPECT_EQ(2 * pairs + static_cast<size_t>(std::count(sizes.begin(), sizes.end(), size_t{1})),
+            2 * width);
+}
+
 /// Nodes that castor lacks do not matter where no output depends on them.
 TEST(OnnxGroups, WhatNothingReadsNeedNotRun) {
   test::OnnxMaker maker;

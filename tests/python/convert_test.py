@@ -221,3 +221,34 @@ def test_f64_is_rounded_once(x: np.ndarray) -> None:
         if isinstance(number, Fraction) and number < 0 and expected == 0:
             expected = 0x8000  # rounded to zero from below
         assert code == expected
+
+
+def test_a_rounding_that_is_the_only_one_may_be_named() -> None:
+    x = np.float32([1, 500, 0.3])
+    for element in ("f8e4m3", "f8e5m2", "f4e2m1", "f6e3m2", "bf16", "f16", "f64", "f8e8m0"):
+        usual = castor.convert(x, element, overflow="saturate" if element == "f8e4m3" else None)
+        named = castor.convert(
+            x,
+            element,
+            overflow="saturate" if element == "f8e4m3" else None,
+            rounding="nearest_even",
+            out=None,
+        )
+        assert codes(named) == codes(usual)
+        traced = castor.function(
+            lambda x, to=element: castor.ops.convert(x, to, rounding="nearest_even")
+        )
+        assert codes(traced(x)) == codes(castor.convert(x, element))
+    for element in ("nf4", "boolean"):
+        with pytest.raises(castor.Error, match="nearest_even"):
+            castor.convert(x, element, rounding="nearest_even")
+    with pytest.raises(castor.Error, match="rounding = up"):
+        castor.convert(x, "f8e4m3", rounding="up")
+
+
+def test_a_dtype_of_the_other_byte_order_is_refused() -> None:
+    """Whoever asks for one means the bytes, which castor does not write."""
+    for dtype in (">i2", np.dtype(">f4")):
+        with pytest.raises(TypeError, match="has the other byte order"):
+            castor.convert(np.float32([1]), dtype)
+    assert castor.convert(np.array([1, 2], ">f4"), np.dtype("<i2")).tolist() == [1, 2]

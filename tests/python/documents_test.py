@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import os
 import pkgutil
 import re
 import subprocess
@@ -54,3 +55,23 @@ def test_first_screen() -> None:
 def test_types_and_style(command: list[str]) -> None:
     config = [f"--config={PACKAGE / 'pyproject.toml'}"] if command[0] == "ruff" else []
     subprocess.run([sys.executable, "-m", *command, *config, "castor"], cwd=PACKAGE, check=True)
+
+
+USER = """
+import castor
+import numpy as np
+
+x = np.ones((8, 32), np.float32)
+y, scale = castor.quantize_mx(x, "mxfp4")
+y, scale, tensor_scale = castor.quantize_mx(x, "nvfp4")
+name: str = "mxfp4"
+both = castor.quantize_mx(x, name)
+z = castor.convert(x, "f8e4m3", overflow="saturate")
+"""
+
+
+def test_types_of_a_users_file(tmp_path: Path) -> None:
+    (tmp_path / "user.py").write_text(USER)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir=/dev/null", "user.py"]
+    environment = {**os.environ, "MYPYPATH": str(PACKAGE)}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, List
 
 import castor
 import exact
 import ml_dtypes
 import numpy as np
 import pytest
-from castor import ops
+from castor import _operands, ops
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -235,3 +235,47 @@ def test_power_scales_of_every_number(isa: str, rule: str, format: str, element:
     expected[significand == 0] = 0
     expected[~np.isfinite(number)] = 255
     assert (found.reshape(-1) == expected).all()
+
+
+class Once:
+    """A tensor that is lent by DLPack one time."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.calls = 0
+
+    def __dlpack__(self, **options: Any) -> Any:
+        self.calls += 1
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+def test_operands_are_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What must be copied is copied once, and what is lent is asked for once."""
+    copies: List[Any] = []
+    dense_copy = _operands.dense_copy
+
+    def counted(array: Any) -> Any:
+        copies.append(array)
+        return dense_copy(array)
+
+    monkeypatch.setattr(_operands, "dense_copy", counted)
+    x = np.arange(64, dtype=np.float32).reshape(2, 32)
+    scale = np.float32([[2], [3]])
+    for call, count in (
+        (lambda x: castor.quantize(x, "i8", axes=[1]), 1),
+        (lambda x: castor.quantize(x, "i8", scale=0.5, zero_point=3), 1),
+        (lambda x: castor.quantize(x, "i8", scale=scale[::-1]), 2),
+        (lambda x: castor.quantize_mx(x, "mxfp4"), 1),
+        (lambda x: castor.quantize_mx(x, "nvfp4"), 1),
+        (lambda x: castor.dequantize(x.astype(np.int8)[::-1], 0.5), 1),
+    ):
+        copies.clear()
+        call(x[::-1])
+        assert len(copies) == count
+        lent = Once(x)
+        if count == 1 and not call.__code__.co_names.count("astype"):
+            call(lent)
+            assert lent.calls == 1

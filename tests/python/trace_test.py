@@ -90,6 +90,71 @@ def test_integers_in_traced_functions() -> None:
             castor.function(lambda x: x + number)(np.ones(1, dtype))  # noqa: B023
 
 
+@pytest.mark.parametrize(
+    ("element", "number", "has"),
+    [
+        ("f8e4m3", 1000, False),
+        ("f8e4m3", 448, True),
+        ("f8e4m3", -460.0, True),
+        ("f8e4m3fnuz", 1000, False),
+        ("f8e5m2", 1e6, False),
+        ("f8e5m2", float("inf"), True),
+        ("f8e4m3", float("inf"), False),
+        ("f4e2m1", 100, False),
+        ("f4e2m1", 6.5, True),
+        ("f4e2m1", float("nan"), False),
+        ("f6e2m3", -8, False),
+        ("f6e3m2", 29, True),
+        ("f6e3m2", 31, False),
+        ("nf4", 1.5, False),
+        ("f8e8m0", 0, False),
+        ("f16", 65520, False),
+        ("f16", 65519, True),
+        ("f32", 10**30, True),
+        ("f32", 10**39, False),
+        ("f32", 3.4028235e38, True),
+        ("f64", 2**64, True),
+        ("f64", 10**309, False),
+        ("i64", 10**30, False),
+    ],
+)
+def test_numbers_out_of_range(element: str, number: float, has: bool) -> None:
+    """A number becomes the nearest one of its type, or is refused: never unseen something else."""
+    x = castor.convert(np.float32([0.5]), element)
+    traced = castor.function(lambda x: ops.max(x, number))
+    if not has:
+        with pytest.raises(ValueError, match=f"{element} has no {number}"):
+            traced(x)
+        return
+    found = float(castor.convert(traced(x), "f64")[0])
+    largest = max(0.5, number)
+    assert found == largest or abs(found - largest) <= abs(largest) / 8
+
+
+def test_operators_from_either_side() -> None:
+    x = np.int32([2, 3, 5])
+    for function in (
+        lambda a, b: a + b,
+        lambda a, b: a - b,
+        lambda a, b: a * b,
+        lambda a, b: a // b,
+        lambda a, b: a % b,
+        lambda a, b: a & b,
+        lambda a, b: a | b,
+        lambda a, b: a ^ b,
+        lambda a, b: a << b,
+        lambda a, b: a >> b,
+    ):
+        for number in (7, np.int32([9, 8, 7])):
+            left = castor.function(lambda x, f=function, n=number: f(n, x))
+            right = castor.function(lambda x, f=function, n=number: f(x, n))
+            assert left(x).tolist() == function(np.asarray(number, np.int32), x).tolist()
+            assert right(x).tolist() == function(x, np.asarray(number, np.int32)).tolist()
+    row = np.uint8([[1, 2, 3]])
+    product = castor.function(lambda x: row @ x)
+    assert product(np.uint8([[1], [2], [3]])).tolist() == [[14]]
+
+
 def test_traced_functions_are_inlined() -> None:
     @castor.function
     def halves(x, by=0.5):

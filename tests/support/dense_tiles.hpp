@@ -70,7 +70,10 @@ inline std::vector<DenseTile> channel_tiles_of(const Target& target) {
               .store = (options & 2) != 0 ? StorePolicy::transposed : StorePolicy::rows,
               .peeled_k_steps = (options & 4) != 0 ? 4 : 0,
               .group_rows = rows_of_group(1 + (channels - 1) / lanes, target)};
-          tile.has_sign_flip = (options & 8) != 0;
+          const bool has_pairs = tile.engine == ProductEngine::i16_pairs;
+          tile.has_sign_flip = !has_pairs && (options & 8) != 0;
+          tile.has_byte_weights = has_pairs && (options & 8) != 0;
+          tile.w_is_signed = tile.has_byte_weights && columns % 2 == 0;
           tile.transposes_registers = (options & 16) != 0;
           if (fits(tile, target)) tiles.push_back(tile);
         }

@@ -123,7 +123,8 @@ void KLoopEmitter::emit_k_steps() {
 void KLoopEmitter::note_loop(uint32_t begin, int k_steps) {
   const int64_t values = tile_.engine == ProductEngine::i16_pairs ? 2 : 4;  // in a k group
   const int64_t products = int64_t{k_steps} * rows_ * vectors_ * lanes_ * values;
-  const int64_t bytes = int64_t{k_steps} * (row_bytes() + 4 * rows_);
+  const int vector_operands = by_pixels() ? row_bytes() : step_.weight_bytes();
+  const int64_t bytes = int64_t{k_steps} * (vector_operands + 4 * rows_);
   code_.note_loop({.begin = begin, .elements = products, .load_bytes = bytes, .name = "k steps"});
 }
 
@@ -177,14 +178,21 @@ void KStep::emit_vectors(int position) {
   const Section loads =
       code_.section(by_pixels() ? CodeSection::load_pixels : CodeSection::load_weights);
   for (int i = 0; i < vectors_; ++i) {
-    code_.vmovups(vector(i), code_.ptr[vector_address(i, position)]);
+    const Xbyak::Address from = code_.ptr[vector_address(i, position)];
+    if (!tile_.has_byte_weights) {
+      code_.vmovups(vector(i), from);
+    } else if (tile_.w_is_signed) {
+      code_.vpmovsxbw(vector(i), from);
+    } else {
+      code_.vpmovzxbw(vector(i), from);
+    }
   }
 }
 
 /// The operands: packed weights are consecutive, input is at the k step's pixel.
 RegExp KStep::vector_address(int vector, int position) const {
   if (by_pixels()) return reg::pixel + vector * vector_bytes();
-  return reg::weights + (position * weight_bytes() + vector * vector_bytes());
+  return reg::weights + (position * weight_bytes() + vector * weight_vector_bytes());
 }
 
 RegExp KStep::row_address(int row, int position) const {

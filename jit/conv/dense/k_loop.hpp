@@ -71,13 +71,17 @@ class KStep final : RegisterTile {
   void emit(const RegExp& at, int position, const TileRows& rows);
   void emit_prefetch_of_next_weights();
   /// Bytes of the weights of one k step.
-  int weight_bytes() const { return by_pixels() ? 4 * rows_ : row_bytes(); }
+  int weight_bytes() const { return by_pixels() ? 4 * rows_ : vectors_ * weight_vector_bytes(); }
 
  private:
   void emit_vectors(int position);
   void emit_prefetch_of_next_tile();
   void emit_broadcast(const RegExp& row);
   void emit_products(int row, int position);
+  /// Bytes that become a vector of channels' weights.
+  int weight_vector_bytes() const {
+    return tile_.has_byte_weights ? vector_bytes() / 2 : vector_bytes();
+  }
   RegExp vector_address(int vector, int position) const;
   RegExp row_address(int row, int position) const;
   /// The constant of sign flips: products of bytes need no register of their own.

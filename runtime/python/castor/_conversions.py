@@ -27,9 +27,15 @@ class Options(NamedTuple):
             if value is not None and not value.isidentifier():
                 raise ValueError(f"{name} {value!r} is not the name of an option")
 
-    def text(self) -> str:
+    def needed(self, target: ElementType) -> Options:
+        """Without a rounding that stands for what conversions to that type do anyway."""
+        is_usual = self.rounding == "nearest_even" and target.is_rounded_to_even
+        return self._replace(rounding=None) if is_usual else self
+
+    def text(self, target: ElementType) -> str:
         """The attributes as a function's text has them."""
-        written = [f"{name} = {value}" for name, value in zip(self._fields, self) if value]
+        needed = self.needed(target)
+        written = [f"{name} = {value}" for name, value in zip(self._fields, needed) if value]
         return f" {{{', '.join(written)}}}" if written else ""
 
 
@@ -81,7 +87,8 @@ def _conversion(
         lines = [] if codes.source is None else _numbers_of_codes(codes.source, source)
         number = "%x" if codes.source is None else "%number"
         result = "%y" if codes.target is None else "%result"
-        lines.append(f"{result} = convert {number}{options.text()} : {codes.target or target}")
+        to = codes.target or target
+        lines.append(f"{result} = convert {number}{options.text(to)} : {to}")
         if codes.target is not None:
             lines += _codes_of_numbers(codes.target, target)
         made = compile(

@@ -61,6 +61,11 @@ class ElementType:
         return self.name[0] in "iu"
 
     @property
+    def is_rounded_to_even(self) -> bool:
+        """Whether conversions to it round to nearest even, and know no other rounding."""
+        return self.name[0] in "fb" and self.name not in ("f8e8m0", "boolean")
+
+    @property
     def is_signed(self) -> bool:
         """Whether the elements are integers that may be negative."""
         return self.name[0] == "i"
@@ -157,7 +162,7 @@ def element_types() -> List[ElementType]:
 
 
 def element_type(dtype: Any) -> ElementType:
-    """The element type of that name, dtype or scalar type.
+    """The element type of that name, dtype or scalar type; a dtype has the machine's byte order.
 
     >>> element_type("f8e4m3") is element_type("float8_e4m3fn") is element_type("FLOAT8E4M3FN")
     True
@@ -184,7 +189,9 @@ def _of_numpy(dtype: Any) -> Optional[ElementType]:
     if dtype is None:  # NumPy's default type
         return None
     try:
-        name = np.dtype(dtype).name
+        found = np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError):
         return None
-    return _BY_NAME.get(name)
+    if not found.isnative:
+        raise TypeError(f"{found.str!r} has the other byte order: expected that of the machine")
+    return _BY_NAME.get(found.name)

@@ -64,7 +64,7 @@ def element_of_dtype(dtype: np.dtype[Any]) -> ElementType:
     """The element type of a dtype, whatever its byte order."""
     element = _elements.get(dtype)
     if element is None:
-        element = element_type(dtype)
+        element = element_type(dtype.newbyteorder("="))
         _elements[dtype] = element
     return element
 
@@ -176,7 +176,9 @@ def _comes_by_dlpack(given: Any) -> bool:
 
 
 def input_operand(given: Any) -> Operand:
-    """What is read: an array, a tensor, or what NumPy takes as an array."""
+    """What is read: an array, a tensor, or what NumPy takes as an array; an operand stays one."""
+    if isinstance(given, Operand):
+        return given
     if isinstance(given, Tensor):
         return operand_of_tensor(given)
     given = _memory(given)

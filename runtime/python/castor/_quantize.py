@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Literal, Optional, Sequence, Tuple, overload
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from castor._cache import Cache
 from castor._element_types import ElementType, element_type
 from castor._function import Function
 from castor._operands import Operand, input_operand
+from castor._prepared import are_lent
 from castor.ops import mx_elements
 
 _functions = Cache(256)
@@ -66,14 +67,26 @@ def _run(
     threads: Optional[int],
     is_axis_known: bool = False,
 ) -> Any:
+    given = [None if one is None else _once(one) for one in given]
     operands = [None if one is None else input_operand(one) for one in given]
     made = _composition(op, operands, attributes, results, written, is_axis_known)
     return made(*[one for one in given if one is not None], threads=threads)
 
 
+def _once(given: Any) -> Any:
+    """What several calls may read: the operand, unless it is an array's or a tensor's own memory.
+
+    What is copied, or lent by DLPack, is so once.
+    """
+    operand = input_operand(given)
+    return given if are_lent([operand], [given]) else operand
+
+
 def _scale(given: Any) -> Any:
     """A number is a scale in f32."""
-    return np.float32(given) if isinstance(given, (int, float, np.integer)) else given
+    if given is None:
+        return None
+    return _once(np.float32(given) if isinstance(given, (int, float, np.integer)) else given)
 
 
 def _zero_point(given: Any, element: ElementType, scale: Any) -> Any:
@@ -178,10 +191,52 @@ def dequantize(
            [6. , 8. ]], dtype=float32)
     """
     attributes = {"axis": axis, "block_size": block_size, "axes": axes, "block": block}
+    x = _once(x)
     element = input_operand(x).element
     scale = _scale(scale)
     given = [x, scale, _zero_point(zero_point, element, scale)]
     return _run("dequantize_linear", given, attributes, 1, element_type(dtype), threads)
+
+
+_Blocks = Literal["mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8"]
+
+
+@overload
+def quantize_mx(
+    x: Any,
+    format: _Blocks,
+    *,
+    axis: int = ...,
+    block: Optional[int] = ...,
+    scale_rule: Optional[str] = ...,
+    threads: Optional[int] = ...,
+) -> Tuple[Any, Any]: ...
+
+
+@overload
+def quantize_mx(
+    x: Any,
+    format: Literal["nvfp4"],
+    *,
+    axis: int = ...,
+    block: Optional[int] = ...,
+    scale_rule: Optional[str] = ...,
+    tensor_scale: Any = ...,
+    threads: Optional[int] = ...,
+) -> Tuple[Any, Any, Any]: ...
+
+
+@overload
+def quantize_mx(
+    x: Any,
+    format: str,
+    *,
+    axis: int = ...,
+    block: Optional[int] = ...,
+    scale_rule: Optional[str] = ...,
+    tensor_scale: Any = ...,
+    threads: Optional[int] = ...,
+) -> Tuple[Any, ...]: ...
 
 
 def quantize_mx(
@@ -193,7 +248,7 @@ def quantize_mx(
     scale_rule: Optional[str] = None,
     tensor_scale: Any = None,
     threads: Optional[int] = None,
-) -> Union[Tuple[Any, Any], Tuple[Any, Any, Any]]:
+) -> Tuple[Any, ...]:
     """Elements that share a scale by blocks along an axis; the last block may be short.
 
     `format` is "mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8" or
@@ -213,6 +268,7 @@ def quantize_mx(
         made = _run("quantize_mx", [x, None], attributes, 2, element, threads, True)
         return made[0], made[1]
     if tensor_scale is None:
+        x = _once(x)
         tensor_scale = _run("nvfp4_tensor_scale", [x], {}, 1, None, threads)
     given = [x, _scale(tensor_scale)]
     y, scale = _run("quantize_mx", given, attributes, 2, element, threads, True)

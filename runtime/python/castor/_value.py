@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Optional, Sequence, Union
 
 import numpy as np
@@ -46,7 +47,10 @@ class Value:
 
     def astype(self, dtype: Any, **options: Any) -> Value:
         """castor.ops.convert of this value."""
-        return append("convert", [self], options, element_type(dtype), writes=True)
+        element = element_type(dtype)
+        if options.get("rounding") == "nearest_even" and element.is_rounded_to_even:
+            del options["rounding"]
+        return append("convert", [self], options, element, writes=True)
 
     def __add__(self, other: Any) -> Value:
         return append("add", [self, other])
@@ -75,26 +79,50 @@ class Value:
     def __floordiv__(self, other: Any) -> Value:
         return append("floor_div", [self, other])
 
+    def __rfloordiv__(self, other: Any) -> Value:
+        return append("floor_div", [other, self])
+
     def __mod__(self, other: Any) -> Value:
         return append("floor_mod", [self, other])
+
+    def __rmod__(self, other: Any) -> Value:
+        return append("floor_mod", [other, self])
 
     def __matmul__(self, other: Any) -> Value:
         return append("matmul_integer", [self, other], element=element_type("i32"))
 
+    def __rmatmul__(self, other: Any) -> Value:
+        return append("matmul_integer", [other, self], element=element_type("i32"))
+
     def __and__(self, other: Any) -> Value:
         return append("bitwise_and", [self, other])
+
+    def __rand__(self, other: Any) -> Value:
+        return append("bitwise_and", [other, self])
 
     def __or__(self, other: Any) -> Value:
         return append("bitwise_or", [self, other])
 
+    def __ror__(self, other: Any) -> Value:
+        return append("bitwise_or", [other, self])
+
     def __xor__(self, other: Any) -> Value:
         return append("bitwise_xor", [self, other])
+
+    def __rxor__(self, other: Any) -> Value:
+        return append("bitwise_xor", [other, self])
 
     def __lshift__(self, other: Any) -> Value:
         return append("shift_left", [self, other])
 
+    def __rlshift__(self, other: Any) -> Value:
+        return append("shift_left", [other, self])
+
     def __rshift__(self, other: Any) -> Value:
         return append("shift_right", [self, other])
+
+    def __rrshift__(self, other: Any) -> Value:
+        return append("shift_right", [other, self])
 
     def __neg__(self) -> Value:
         return append("neg", [self])
@@ -147,21 +175,34 @@ def _constant(builder: _builder.Builder, given: Any, neighbour: Optional[Element
     return Value(builder, number, operand.element)
 
 
+_LIMITS = {"f4e2m1": 7.0, "f6e2m3": 7.75, "f6e3m2": 30.0, "nf4": 1.0, "f8e8m0": 1.5 * 2.0**127}
+"""Where nothing else tells that a number is out of range: half a step beyond the largest one."""
+
+
 def _scalar(number: Union[bool, int, float], element: ElementType) -> Any:
     """The number in that type: exact in integers, rounded once in floats."""
     from castor._convert import convert
 
     wide = np.asarray(number if isinstance(number, float) else int(number))
-    if wide.dtype == object:  # no integer of NumPy has it
-        raise ValueError(f"{element} has no {number}")
+    try:
+        if wide.dtype == object:  # no integer of NumPy has it
+            wide = np.asarray(number if element.is_integer else float(number), np.float64)
+    except (OverflowError, ValueError):
+        raise ValueError(f"{element} has no {number}") from None
     made = convert(wide, element)
-    if element.name[0] in "iu":
+    if element.is_integer:
         is_lost = made.tolist() != number
     else:
-        is_lost = np.isinf(convert(made, "f64")) != np.isinf(float(number))
+        is_lost = _kind(float(convert(made, "f64").item())) != _kind(float(number))
+        is_lost = is_lost or abs(number) > _LIMITS.get(element.name, math.inf)
+        is_lost = is_lost or (element.name == "f8e8m0" and number <= 0)
     if is_lost:
         raise ValueError(f"{element} has no {number}")
     return made
+
+
+def _kind(number: float) -> str:
+    return "nan" if math.isnan(number) else "inf" if math.isinf(number) else "finite"
 
 
 def values_of(operands: Sequence[Optional[Operand]]) -> Sequence[Optional[Value]]:

@@ -113,8 +113,7 @@ def convert(
     nan: Optional[str] = None,
 ) -> Value:
     """Converts every element."""
-    options = {"overflow": overflow, "rounding": rounding, "nan": nan}
-    return append("convert", [x], options, element_type(dtype), writes=True)
+    return x.astype(dtype, overflow=overflow, rounding=rounding, nan=nan)
 
 
 def convert_promote_types(

@@ -313,6 +313,45 @@ TEST(DensePlans, ReadsSignedInputInPlaceWhereThatCostsLess) {
   }
 }
 
+/// Bytes that are widened when they are loaded pay where they come from beyond L2 for few pixels.
+TEST(DensePlans, WidensWeightsThatManyBytesWaitFor) {
+  struct Row {
+    int64_t pixels;
+    int64_t channels;
+    bool has_zero_points;
+    bool is_constant;
+    bool widens;
+  };
+  const Row rows[] = {
+      {1, 1024, false, true, true},   {8, 1024, false, true, true},
+      {64, 1024, false, true, false},  // which share what is widened
+      {1, 64, false, true, false},     // in L2
+      {1, 1024, true, true, false},    // zero points would not leave them bytes
+      {1, 1024, false, false, false},  // packed in each call
+  };
+  const ConvolutionOptions last = {.layout = ConvolutionLayout::nhwc};
+  for (const Tier tier : tiers) {
+    const Target target{tier};
+    for (const Row& row : rows) {
+      for (const bool w_is_signed : {false, true}) {
+        const ConvolutionProblem problem = {
+            .geometry =
+                geometry_of({1, row.pixels, row.channels}, {row.channels, row.channels, 1}, last),
+            .w_is_signed = w_is_signed,
+            .has_weight_zero_points = row.has_zero_points,
+            .has_constant_weights = row.is_constant};
+        const auto plan = std::get<DensePlan>(choose(problem, target).plan);
+        const bool has_pairs = product_engine_of(target) == ProductEngine::i16_pairs;
+        EXPECT_EQ(plan.tile.has_byte_weights, row.widens && has_pairs)
+            << name_of(tier) << ", " << row.pixels << " pixels\n"
+            << print(plan);
+        EXPECT_EQ(plan.weight_k_group_bytes(), plan.tile.has_byte_weights ? 2 : 4);
+        EXPECT_EQ(plan.tile.w_is_signed, plan.tile.has_byte_weights && w_is_signed);
+      }
+    }
+  }
+}
+
 /// Kernels with an epilogue transpose by way of memory on every core.
 TEST(DensePlans, TransposesInRegistersWhereThatCostsLess) {
   const ConvolutionProblem problem = {geometry_of({1, 64, 14, 14}, {384, 64, 1, 1}, {})};

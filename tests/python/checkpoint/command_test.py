@@ -14,7 +14,7 @@ from typing import Any, List
 
 import numpy as np
 import pytest
-from castor.checkpoint import CheckpointError, Options, convert, convert_checkpoint, target
+from castor.checkpoint import CheckpointError, Options, cli, convert, convert_checkpoint, target
 from castor.checkpoint.cli import main
 from castor.checkpoint.journal import JOURNAL_NAME, Journal
 from castor.checkpoint.stream import ShardWriter
@@ -324,6 +324,27 @@ def test_memory_does_not_grow_with_the_file(to: str, tmp_path: Path) -> None:
     anonymous, mapped = map(int, found.stdout.split())
     assert anonymous < 16 << 10
     assert mapped < (300 << 10 if to == "nvfp4" else 100 << 10)
+
+
+def test_a_report_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused before anything is converted; later its contents are printed."""
+    files.save_model(tmp_path / "in", 8, 2)
+    words = [str(tmp_path / "in"), str(tmp_path / "out"), "--to", "mxfp4", "--report-json"]
+    for wrong in (tmp_path / "no" / "r.json", tmp_path):
+        assert main([*words, str(wrong)]) == 1
+        assert "expected the name of a file in a folder that exists" in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
+
+    def full(path: Path, data: bytes) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(cli, "write_file", full)
+    assert main([*words, str(tmp_path / "r.json")]) == 1
+    captured = capsys.readouterr()
+    assert "no space left" in captured.err and "8 tensors converted" in captured.err
+    assert len(captured.out.splitlines()) == 9
 
 
 def test_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

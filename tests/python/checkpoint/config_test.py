@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, Dict
 
+import numpy as np
 import pytest
 from castor.checkpoint import CheckpointError, Options, convert_checkpoint
 from checkpoint import files
@@ -153,3 +154,59 @@ def test_an_index_keeps_its_name(tmp_path: Path) -> None:
     (tmp_path / "in" / "other.safetensors.index.json").write_text("{}")
     with pytest.raises(CheckpointError, match=r"2 indexes .* and 2 files"):
         convert_checkpoint(tmp_path / "in", tmp_path / "no", Options("mxfp4"))
+
+
+def test_a_config_of_more_is_not_replaced(tmp_path: Path) -> None:
+    """A single file without a config has nothing but its format to say."""
+    files.save(tmp_path / "in.safetensors", {"a.weight": files.weight(np.ones((32, 64), "f4"))})
+    (tmp_path / "out").mkdir()
+    own = {"architectures": ["A"], "hidden_size": 64}
+    (tmp_path / "out" / "config.json").write_text(json.dumps(own))
+    target = tmp_path / "out" / "m.safetensors"
+    for overwrite in (False, True):
+        options = Options("mxfp4", overwrite=overwrite)
+        result = convert_checkpoint(tmp_path / "in.safetensors", target, options)
+        assert config_of(tmp_path / "out") == own
+        assert ["exists and is left as it is" in note for note in result.notes] == [True]
+
+
+def test_transposed_weights_are_kept(tmp_path: Path) -> None:
+    """GPT-2's rows are inputs; others call linear weights so too."""
+    for model, kept in (("gpt2", True), ("gpt_bigcode", False)):
+        folder = tmp_path / model
+        folder.mkdir()
+        names = ["h.0.attn.c_attn.weight", "h.0.mlp.c_fc.weight", "h.0.x_proj.weight"]
+        files.save(
+            folder / "model.safetensors",
+            {name: files.weight(np.ones((64, 64), "f4")) for name in names},
+        )
+        (folder / "config.json").write_text(json.dumps({"model_type": model}))
+        result = convert_checkpoint(folder, tmp_path / f"{model}.out", Options("mxfp4"))
+        assert list(result.kept.values()) == (["its rows are inputs"] * 2 if kept else [])
+        assert convert_checkpoint(folder, tmp_path / f"{model}.f32", Options("f32")).converted == 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "model.layers.0.mlp.shared_expert_gate.weight",
+        "model.layers.61.shared_head.head.weight",
+        "model.layers.61.eh_proj.weight",
+        "layers.3.ffn.gate.weight",
+        "head.weight",
+        "model.layers.3.mlp.gate.wg.weight",
+        "model.layers.3.moe.gate.weight",
+        "model.layers.3.feed_forward.gate.weight",
+        "model.layers.3.mlp.gate.weight",
+    ],
+)
+def test_routers_and_output_layers_are_kept(name: str, tmp_path: Path) -> None:
+    weights = [name, "model.layers.0.mlp.gate_proj.weight"]
+    files.save(
+        tmp_path / "in.safetensors",
+        {one: files.weight(np.ones((32, 64), "f4")) for one in weights},
+    )
+    (tmp_path / "out").mkdir()
+    target = tmp_path / "out" / "m.safetensors"
+    result = convert_checkpoint(tmp_path / "in.safetensors", target, Options("mxfp4"))
+    assert set(result.kept) == {name}

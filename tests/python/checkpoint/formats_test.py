@@ -153,3 +153,13 @@ def test_casts(rule: str, wanted: list[float]) -> None:
         half[0] = wanted
         assert files.load(out)["a.weight"] == ("F16", (2, 2), half.tobytes())
         assert result.errors[0].saturated == 2
+
+
+@pytest.mark.parametrize("to", ["mxfp4", "fp8-block", "int8-channel"])
+@pytest.mark.parametrize("magnitude", [1e-24, 1e-21, 1e20])
+def test_errors_of_extreme_weights(to: str, magnitude: float) -> None:
+    """Their squares are beyond f32."""
+    x = np.random.default_rng(5).standard_normal((64, 64)).astype(np.float32)
+    usual = convert(x, "F32", to, FORMATS[to][0])[2].relative
+    extreme = convert(x * np.float32(magnitude), "F32", to, FORMATS[to][0])[2].relative
+    assert usual / 2 < extreme < 2 * usual

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, Dict, Optional
 
 import pytest
-from castor.checkpoint import HeaderError
+from castor.checkpoint import CheckpointError, HeaderError, header_parser
 from castor.checkpoint.header_parser import HeaderParser
+from castor.checkpoint.json_files import read_object
 from castor.checkpoint.safetensors import MAX_HEADER_BYTES, SafetensorsFile, parse_header
 from checkpoint import files
 
@@ -158,10 +159,10 @@ def test_a_header_of_the_largest_size_is_read_in_bounded_memory() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     value = b'\\"' * (4 << 20)
     text = b'{"__metadata__":{"a":"' + value + b'"}}'
-    began = time.monotonic()
+    began = time.process_time()
     _, metadata = parse_header(text, 0, "large")
     assert len(metadata["a"]) == 4 << 20
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10
 
 
@@ -266,3 +267,24 @@ def test_mutations() -> None:
         }, (number, data)
         assert all(isinstance(value, str) for value in metadata.values())
     assert accepted > MUTATIONS // 100
+
+
+@pytest.mark.parametrize(
+    "text", ['{"weight_map":[' + "[]," * 5_000_000 + "[]]}", '{"a":[' + "0," * 5_000_000 + "0]}"]
+)
+def test_values_by_the_million_are_refused(text: str, tmp_path: Path) -> None:
+    """Python makes far more bytes of them than a file has."""
+    path = tmp_path / "model.safetensors.index.json"
+    path.write_text(text)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(CheckpointError, match="expected at most 4194304 values"):
+        read_object(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
+
+
+def test_tensors_by_the_million_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(header_parser, "MAX_TENSORS", 3)
+    entries = {f"t{n}": entry("F32", [0], [0, 0]) for n in range(4)}
+    parse_header(json.dumps(dict(list(entries.items())[:3])).encode(), 0, "m")
+    with pytest.raises(HeaderError, match="at most 3 tensors"):
+        parse_header(json.dumps(entries).encode(), 0, "m")

@@ -144,6 +144,38 @@ def test_nothing_finished_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     assert [path.name for path in tmp_path.iterdir()] == ["in.safetensors"]
 
 
+KILLED = """
+import os, signal, sys
+from castor.checkpoint import cli, stream
+def killed(writer, job):
+    os.kill(os.getpid(), signal.SIGKILL)
+stream.ShardWriter._finish = killed
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("change", ["truncated", "gone"])
+def test_a_file_that_begins_again_and_is_killed(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is there of what was finished before, though the file has its size."""
+    source, target = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
+    part = tmp_path / "out.safetensors.part"
+    save_file(source)
+    interrupted(monkeypatch, source, target, Options("mxfp8"), 3)
+    if change == "truncated":
+        os.truncate(part, 0)
+    else:
+        part.unlink()
+    words = [sys.executable, "-c", KILLED, source, target, "--to", "mxfp8", "--threads", "1"]
+    killed = subprocess.run(words, capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    result = convert_checkpoint(source, target, Options("mxfp8"))
+    assert not [note for note in result.notes if "before" in note]
+    convert_checkpoint(source, tmp_path / "whole.safetensors", Options("mxfp8"))
+    assert target.read_bytes() == (tmp_path / "whole.safetensors").read_bytes()
+
+
 PROGRAM = """
 import sys
 from castor.checkpoint import cli, stream

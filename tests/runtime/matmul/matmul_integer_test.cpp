@@ -118,6 +118,19 @@ TEST_F(Matmul, FewRowsAndColumns) {
   }
 }
 
+/// Few rows by a constant that L2 does not hold, for which some kernels widen bytes.
+TEST_F(Matmul, FewRowsByALargeConstant) {
+  constexpr MatmulForm form = {.constant_b = true};
+  for (const int64_t rows : {1, 2, 7, 33}) {
+    for (const ElementType b_type : byte_types) {
+      MatmulCase row = drawn({rows, 771}, {771, 1030});
+      row.b = random_bytes(random_, b_type, {771, 1030});
+      if (draw_bit()) row.a_zero_point = random_bytes(random_, row.a.type, {});
+      ASSERT_EQ(mistake_of(row, form), "") << rows << " rows, b " << name_of(b_type);
+    }
+  }
+}
+
 /// Without rows, columns or depth, and with one of each.
 TEST_F(Matmul, EmptyAndSingle) {
   for (const int64_t rows : {0, 1, 3}) {

@@ -18,6 +18,7 @@ from castor.checkpoint.convert import MAX_THREADS, Options, Result, convert_chec
 from castor.checkpoint.errors import CheckpointError
 from castor.checkpoint.formats.integer import GROUP
 from castor.checkpoint.formats.registry import CASTS, FORMATS, rules_of
+from castor.checkpoint.json_files import write_file
 from castor.checkpoint.report import table
 
 
@@ -68,7 +69,7 @@ def _write_report(path: Path, arguments: argparse.Namespace, result: Result) -> 
         "tensors": [error.to_json() for error in result.errors],
         "kept": result.kept,
     }
-    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+    write_file(path, (json.dumps(value, indent=2) + "\n").encode("utf-8"))
 
 
 def _summary(result: Result, seconds: float) -> str:
@@ -132,18 +133,26 @@ def main(words: Optional[List[str]] = None) -> int:
         arguments.overwrite,
     )
     began = time.monotonic()
+    report: Optional[Path] = arguments.report_json
+    status = 0
     try:
+        if report is not None and not (report.parent.is_dir() and not report.is_dir()):
+            raise CheckpointError(f"{report}: expected the name of a file in a folder that exists")
         with _stopped_by(signal.SIGTERM, signal.SIGHUP):
             result = convert_checkpoint(arguments.input, arguments.output, options)
-        if arguments.report_json is not None:
-            _write_report(arguments.report_json, arguments, result)
     except (CheckpointError, castor.Error, OSError) as failure:
         print(f"castor-quantize: {failure}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as stopped:
         print("castor-quantize: interrupted", file=sys.stderr)
         return 128 + (stopped.number if isinstance(stopped, _Stopped) else signal.SIGINT)
-    if arguments.report:
+    if report is not None:
+        try:
+            _write_report(report, arguments, result)
+        except OSError as failure:  # the checkpoint is whole: what is known of it is printed
+            print(f"castor-quantize: {failure}", file=sys.stderr)
+            status = 1
+    if arguments.report or status != 0:
         print(table(result.errors))
     print(_summary(result, time.monotonic() - began), file=sys.stderr)
-    return 0
+    return status

@@ -24,7 +24,6 @@ from castor.checkpoint.stream import ShardWriter, input_bytes
 from castor.checkpoint.target import (
     UnfinishedFile,
     locked_directory,
-    sync_directory,
     unfinished_file,
 )
 
@@ -114,8 +113,13 @@ def _convert_file(
     notes: List[str] = []
     config_path = target.parent / CONFIG_NAME
     if config is not None and config_path.exists():
-        own = target.parent.resolve() == source.directory.resolve()
-        if own or (not options.overwrite and read_object(config_path) != config):
+        # Another model's config, or one that has more than ours, is not for us to replace.
+        is_kept = (
+            not options.overwrite
+            or source.config is None
+            or target.parent.resolve() == source.directory.resolve()
+        )
+        if is_kept and read_object(config_path) != config:
             notes.append(
                 f"{config_path} exists and is left as it is: loaders will not know of {options.to}"
             )
@@ -128,12 +132,11 @@ def _convert_file(
             options.overwrite,
         )
         with Progress(_input_bytes(source, shard)) as progress:
-            errors = _write(source, shard, unfinished, progress, options, journal, notes)
+            errors = _write(source, plan, shard, unfinished, progress, options, journal, notes)
+        for name, text in texts.items():
+            write_file(target.parent / name, text)
         unfinished.publish()
         journal.close()
-    for name, text in texts.items():
-        write_file(target.parent / name, text)
-        sync_directory(target.parent)
     return Result(len(plan.converted), plan.kept, file.size, shard.nbytes, [], errors, notes)
 
 
@@ -174,7 +177,9 @@ def _write_shards(
                 progress.skip(_input_bytes(source, shard))
             else:
                 with unfinished_file(target / shard.name) as unfinished:
-                    found = _write(source, shard, unfinished, progress, options, journal, notes)
+                    found = _write(
+                        source, plan, shard, unfinished, progress, options, journal, notes
+                    )
                     journal.enter(shard.name, file, shard.nbytes, found)
                     unfinished.publish()
             errors += found
@@ -189,6 +194,7 @@ def _input_bytes(source: Source, shard: ShardPlan) -> int:
 
 def _write(
     source: Source,
+    plan: Plan,
     shard: ShardPlan,
     file: UnfinishedFile,
     progress: Progress,
@@ -203,6 +209,7 @@ def _write(
         file.keeps = True
         notes.append(f"{len(done)} tensors of {file.path.name} were finished before")
     else:
+        journal.forget_begun()
         file.clear()
 
     def save(finished: Done) -> None:
@@ -211,7 +218,15 @@ def _write(
         file.keeps = True
 
     writer = ShardWriter(
-        source, shard, file.descriptor, options.threads, progress, options.errors, done, save
+        source,
+        shard,
+        file.descriptor,
+        options.threads,
+        progress,
+        options.errors,
+        done,
+        plan.fused,
+        save,
     )
     try:
         errors = writer.write()

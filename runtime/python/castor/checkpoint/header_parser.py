@@ -21,6 +21,9 @@ MAX_DIGITS = 20
 
 MAX_RANK = 64
 
+MAX_TENSORS = 1 << 19
+"""Tensors of a file: the largest models have fewer, and many files."""
+
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = "(?:0|[1-9][0-9]{0,18})"
 _USUAL_ENTRY = re.compile(
@@ -59,6 +62,8 @@ class HeaderParser:
         def member(name: str) -> None:
             if name == "__metadata__":
                 metadata.append(self._metadata())
+            elif len(tensors) == MAX_TENSORS:
+                self._fail(f"at most {MAX_TENSORS} tensors")
             else:
                 tensors[name] = self._entry(name)
 

@@ -114,6 +114,12 @@ class Journal:
         self._state["begun"] = self._begun_entry(shard, source, file, done)
         self.write()
 
+    def forget_begun(self) -> None:
+        """Nothing is on the disk any more of a file that was begun: it gets its size again."""
+        if self._state.get("begun") is not None:
+            self._state["begun"] = None
+            self.write()
+
     @staticmethod
     def _begun_entry(
         shard: ShardPlan, source: SafetensorsFile, file: int, done: Done

@@ -10,8 +10,12 @@ from typing import Any, Dict, List, Tuple
 
 from castor.checkpoint.errors import CheckpointError
 
-MAX_BYTES = 256 << 20
+MAX_BYTES = 128 << 20
 """An index has about 100 bytes for each tensor."""
+
+MAX_VALUES = 4 << 20
+"""Values of all lists and objects, of which Python makes some 100 bytes each: a journal with errors
+has seven for each tensor."""
 
 
 def read_object(path: Path) -> Dict[str, Any]:
@@ -29,7 +33,10 @@ def read_object(path: Path) -> Dict[str, Any]:
     if size > MAX_BYTES:
         raise CheckpointError(f"{path}: {size} bytes of JSON, expected at most {MAX_BYTES}")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
+        text = path.read_text(encoding="utf-8")
+        if sum(map(text.count, ",[{")) > MAX_VALUES:
+            raise CheckpointError(f"{path}: expected at most {MAX_VALUES} values")
+        found = json.loads(text, object_pairs_hook=unique)
     except RecursionError:
         raise CheckpointError(f"{path}: lists or objects nest too deep") from None
     except ValueError as failure:  # wrong UTF-8 too, and numbers with thousands of digits

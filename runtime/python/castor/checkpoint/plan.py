@@ -11,9 +11,10 @@ from castor.checkpoint.errors import CheckpointError
 from castor.checkpoint.formats import cast
 from castor.checkpoint.formats.registry import CASTS, FORMATS, Request
 from castor.checkpoint.formats.stored import StoredWeight, find_stored
-from castor.checkpoint.formats.transform import Transform
+from castor.checkpoint.formats.transform import Transform, TwoPassTransform
+from castor.checkpoint.fused import fused_weights
 from castor.checkpoint.safetensors import StoredTensor, TensorSpec, encode_header, laid_out
-from castor.checkpoint.selection import Selection, is_embedding, is_linear
+from castor.checkpoint.selection import Selection, is_embedding, is_linear, is_transposed
 from castor.checkpoint.source import Source
 
 
@@ -53,6 +54,14 @@ class Plan(NamedTuple):
         return [job for shard in self.shards for job in shard.jobs if job.transform is not None]
 
     @property
+    def fused(self) -> Dict[str, Tuple[Job, ...]]:
+        """Lists, by tensor with two passes, the jobs whose largest magnitude counts for it."""
+        jobs = {job.name: job for job in self.converted}
+        names = [job.name for job in jobs.values() if isinstance(job.transform, TwoPassTransform)]
+        together = fused_weights(names)
+        return {name: tuple(jobs[one] for one in ones) for name, ones in together.items()}
+
+    @property
     def embeddings(self) -> List[str]:
         """Lists the modules of converted weights that are embeddings."""
         names = [job.name for job in self.converted if is_embedding(job.name)]
@@ -79,6 +88,7 @@ def make_plan(source: Source, request: Request, selection: Selection) -> Plan:
         raise CheckpointError("--include and --exclude do not go with quantized checkpoints")
     kept: Dict[str, str] = {}
     companions = {name for weight in stored.values() for name in weight.names} - set(stored)
+    model_type = (source.config or {}).get("model_type")
     shards = []
     for name, file in source.shards.items():
         jobs = []
@@ -90,6 +100,8 @@ def make_plan(source: Source, request: Request, selection: Selection) -> Plan:
                 continue
             spec = source.spec(tensor)
             reason = "not quantized" if stored else selection.reason_to_keep(request, spec)
+            if reason is None and request.to in FORMATS and is_transposed(model_type, tensor):
+                reason = "its rows are inputs"
             if reason is None:
                 jobs.append(_encoding(spec, request))
             else:

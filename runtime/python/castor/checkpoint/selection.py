@@ -26,13 +26,20 @@ KEPT_BY_DEFAULT = (
     "*norm*",
     "lm_head.*",
     "*.lm_head.*",
+    "head.weight",
     "output.weight",
-    "*.mlp.gate.weight",
-    "*.block_sparse_moe.gate.weight",
+    "*.shared_head.head.*",
+    "*.eh_proj.*",
+    "*.mlp.gate.*",
+    "*.ffn.gate.weight",
+    "*.moe.gate.*",
+    "*.feed_forward.gate.weight",
+    "*.block_sparse_moe.gate.*",
+    "*shared_expert_gate.*",
     "*.router.*",
 )
-"""Embeddings, norms, output layers, and routers of mixtures of experts, which loaders keep as
-floats."""
+"""Embeddings, norms, output layers, DeepSeek's projection before another head, and routers of
+mixtures of experts, which loaders keep as floats."""
 
 
 class Selection(NamedTuple):
@@ -63,6 +70,15 @@ class Selection(NamedTuple):
         if not is_linear(spec):
             return "not a linear weight"
         return refusal(request, spec)
+
+
+_CONV1D_MODELS = ("gpt2", "openai-gpt", "decision_transformer")
+_CONV1D_WEIGHTS = ("*.c_attn.weight", "*.c_proj.weight", "*.c_fc.weight", "*.q_attn.weight")
+
+
+def is_transposed(model_type: object, name: str) -> bool:
+    """Whether a weight has a row for each input (Conv1D of transformers), unlike linear ones."""
+    return model_type in _CONV1D_MODELS and _matches(name, _CONV1D_WEIGHTS)
 
 
 def is_linear(spec: TensorSpec) -> bool:

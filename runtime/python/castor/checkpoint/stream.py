@@ -12,7 +12,18 @@ import os
 import threading
 import time
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional
+from typing import (
+    TYPE_CHECKING,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+)
 
 import numpy as np
 
@@ -95,7 +106,8 @@ def _groups(source: Source, jobs: Iterable[Job]) -> Iterator[List[Job]]:
 class ShardWriter:
     """Writes the data of one file through the descriptor `file`, but for the tensors `done` before.
 
-    `save` makes durable that some tensors are finished.
+    `fused` has the jobs whose largest magnitude counts for a tensor with two passes; they may be of
+    other files. `save` makes durable that some tensors are finished.
     """
 
     def __init__(
@@ -107,10 +119,12 @@ class ShardWriter:
         progress: Progress,
         with_errors: bool,
         done: Done,
+        fused: Mapping[str, Sequence[Job]],
         save: Callable[[Done], None],
     ) -> None:
         self._source = source
         self._plan = plan
+        self._fused = fused
         self._file = file
         self._threads = threads
         self._progress = progress
@@ -178,12 +192,15 @@ class ShardWriter:
 
     def _find_maxima(self, pool: ThreadPoolExecutor, jobs: List[Job]) -> None:
         two_passes = [job for job in jobs if isinstance(job.transform, TwoPassTransform)]
-        self._maxima = {job.name: [0.0] for job in two_passes}
-        self._run(pool, (task for job in two_passes for task in tasks_of(job)), self._maximum)
+        asked = {one.name: one for job in two_passes for one in self._fused[job.name]}
+        new = [job for name, job in asked.items() if name not in self._maxima]
+        self._maxima.update({job.name: [0.0] for job in new})
+        self._run(pool, (task for job in new for task in tasks_of(job)), self._maximum)
         for job in two_passes:
             assert isinstance(job.transform, TwoPassTransform)
+            found = [self._maxima[one.name] for one in self._fused[job.name]]
             # Python's max would depend on the order of NaN and numbers.
-            job.transform.set_maximum(float(np.max(self._maxima[job.name])))
+            job.transform.set_maximum(float(np.max(np.concatenate(found))))
 
     def _opened(self, job: Job) -> List[Task]:
         tasks = tasks_of(job)

@@ -55,7 +55,8 @@ class Part(NamedTuple):
 
 
 class BlockError(NamedTuple):
-    """How far the encoded elements of a block are from the original ones, computed in f32."""
+    """How far the encoded elements of a block are from the original ones, in f32; squares in f64,
+    which has those of all f32."""
 
     maximum: float
     squares: float
@@ -148,14 +149,16 @@ def error_text(parameters: str, decode: str) -> str:
     `parameters` are those of x and of what encodes it. From them and %xf, x in f32, `decode`
     computes %d, the values in f32, and %over, true where x is outside of what the format holds.
     """
-    return f"""func @error({parameters}) -> (f32[], f32[], f32[], i32[], i32[]) {{
+    return f"""func @error({parameters}) -> (f32[], f64[], f64[], i32[], i32[]) {{
   %xf = convert %x : f32
 {decode}
   %e = sub %xf, %d
   %maximum = reduce_max_abs %e
-  %ee = mul %e, %e
+  %ed = convert %e : f64
+  %ee = mul %ed, %ed
   %squares = reduce_sum %ee
-  %xx = mul %xf, %xf
+  %xd = convert %xf : f64
+  %xx = mul %xd, %xd
   %original = reduce_sum %xx
   %o = convert %over : i32
   %saturated = reduce_sum %o
