@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX DequantizeLinear, opsets 10 to 25: y = (x - zero_point) * scale, in the type of the result.
+// ONNX DequantizeLinear, opsets 10 to 25: y = (x - zero_point) * scale.
 #include <fmt/format.h>
 
 #include "ir/composition/granularity.hpp"
@@ -36,15 +36,27 @@ Status check_types(const CompositionCall& call) {
   return {};
 }
 
-/// x - zero_point in the type of the result. Integers are subtracted exactly (of 32 bits modulo
-/// 2^32) and rounded once.
-ValueId difference(const CompositionCall& call, const BroadcastRule& rule) {
+/// The type of the product: f32 for results of 16 bits, as ONNX Runtime and ONNX's reference
+/// implementation have it, unless these hold both factors: then the bits are the same.
+ElementType product_type(const CompositionCall& call) {
+  if (bits_of(call.result) > 16) return call.result;
+  const ElementType x = call.element_of(0);
+  const bool is_held = bits_of(x) <= 8 && x != ElementType::nf4;
+  const bool is_exact = is_integer(x) || !call.has(2);
+  const bool holds_factors = is_held && is_exact && call.element_of(1) == call.result;
+  return holds_factors ? call.result : ElementType::f32;
+}
+
+/// x - zero_point in the type of the product. Integers are subtracted exactly and rounded once.
+ValueId difference(const CompositionCall& call, const BroadcastRule& rule, ElementType product) {
   FunctionBuilder& builder = call.builder;
-  if (!call.has(2)) return builder.convert(call.operands[0], call.result);
-  const ElementType type = is_integer(call.element_of(0)) ? ElementType::i32 : call.result;
+  if (!call.has(2)) return builder.convert(call.operands[0], product);
+  const ElementType given = call.element_of(0);
+  const ElementType exact = bits_of(given) < 32 ? ElementType::i32 : ElementType::i64;
+  const ElementType type = is_integer(given) ? exact : product;
   const ValueId x = in_type(builder, call.operands[0], type);
   const ValueId zero_point = in_type(builder, call.operands[2], type);
-  return in_type(builder, builder.binary(OpKind::sub, x, zero_point, rule), call.result);
+  return in_type(builder, builder.binary(OpKind::sub, x, zero_point, rule), product);
 }
 
 }  // namespace
@@ -56,9 +68,11 @@ Result<std::vector<ValueId>> define_dequantize_linear(const CompositionCall& cal
   if (!rule) return rule.error();
   const Result<BroadcastRule> zero_point_rule = granularity_of(call, call.has(2) ? 2 : 1);
   if (!zero_point_rule) return zero_point_rule.error();
-  const ValueId wide = difference(call, *zero_point_rule);
-  const ValueId scale = in_type(call.builder, call.operands[1], call.result);
-  return std::vector{call.builder.binary(OpKind::mul, wide, scale, *rule)};
+  const ElementType type = product_type(call);
+  const ValueId wide = difference(call, *zero_point_rule, type);
+  const ValueId scale = in_type(call.builder, call.operands[1], type);
+  const ValueId product = call.builder.binary(OpKind::mul, wide, scale, *rule);
+  return std::vector{in_type(call.builder, product, call.result)};
 }
 
 }  // namespace castor

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Microscaling formats as floats: each element times the scale of its block.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "ir/composition/definition.hpp"
 #include "ir/composition/mx_formats.hpp"
@@ -67,12 +66,9 @@ ValueId scales(const CompositionCall& call, ElementType type) {
 /// In f32 the product of an MX element and its scale is exact or overflows, so that it is rounded
 /// once, to the result.
 Result<std::vector<ValueId>> define_dequantize_mx(const CompositionCall& call) {
-  const MxFormat* named = mx_format_named(call.identifier("format"));
-  if (named == nullptr) {  // types are inferred before the verifier looks at attributes
-    return call.mistake(fmt::format("format = {}, expected {}", call.identifier("format"),
-                                    fmt::join(mx_format_names, ", ")));
-  }
-  const MxFormat& format = *named;
+  const Result<const MxFormat*> named = mx_format_of(call);
+  if (!named) return named.error();
+  const MxFormat& format = **named;
   if (Status status = check_types(call, format); !status) return status.error();
   const Result<BroadcastRule> blocks = blocks_of(call, format);
   if (!blocks) return blocks.error();

@@ -16,13 +16,14 @@ namespace castor {
 namespace {
 
 /// All axes, and then no dimensions; or those that are written, which stay with extents of 1.
-ReductionOptions range_of(const CompositionCall& call) {
+Result<ReductionOptions> range_of(const CompositionCall& call) {
   const AttributeValue* axes = find(call.operation.attributes, "axes");
-  if (axes == nullptr) return {};
+  if (axes == nullptr) return ReductionOptions();
   Operation reduction{.op = OpKind::reduce_max, .attributes = {{"axes", *axes}}};
-  const Result<ReductionOptions> read = reduction_options(reduction);
-  if (!read) return {};  // the reduction below says what is wrong
-  return {.axes = read->axes, .keep_dims = true};
+  Result<ReductionOptions> read = reduction_options(reduction);
+  if (!read) return call.mistake(fmt::format("axes = {}, expected integers", to_string(*axes)));
+  read->keep_dims = true;
+  return read;
 }
 
 Status check_operand(const CompositionCall& call) {
@@ -94,13 +95,14 @@ Result<std::vector<ValueId>> define_dynamic_quantize_linear(const CompositionCal
   FunctionBuilder& builder = call.builder;
   const ElementType type = call.element_of(0);
   const ValueId x = call.operands[0];
-  const ReductionOptions range = range_of(call);
+  const Result<ReductionOptions> range = range_of(call);
+  if (!range) return range.error();
   const float largest = largest_number(call.result);
   const auto least = static_cast<float>(integer_min(call.result));
   const ValueId zero = scalar_of(builder, 0, type);
   const ValueId steps = scalar_of(builder, largest - least, type);
-  const ValueId lowest = builder.reduce(OpKind::reduce_min, x, range);
-  const ValueId highest = builder.reduce(OpKind::reduce_max, x, range);
+  const ValueId lowest = builder.reduce(OpKind::reduce_min, x, *range);
+  const ValueId highest = builder.reduce(OpKind::reduce_max, x, *range);
   const ValueId lo = builder.binary(OpKind::min, lowest, zero);
   const ValueId hi = builder.binary(OpKind::max, highest, zero);
   const ValueId scale = builder.binary(OpKind::div, builder.binary(OpKind::sub, hi, lo), steps);
@@ -124,10 +126,12 @@ Result<std::vector<ValueId>> define_dynamic_quantize_symmetric(const Composition
                     name_of(call.result)));
   }
   if (Status status = check_width(call); !status) return status.error();
+  const Result<ReductionOptions> range = range_of(call);
+  if (!range) return range.error();
   FunctionBuilder& builder = call.builder;
   const ElementType type = call.element_of(0);
   const ValueId x = call.operands[0];
-  const ValueId magnitude = builder.reduce(OpKind::reduce_max_abs, x, range_of(call));
+  const ValueId magnitude = builder.reduce(OpKind::reduce_max_abs, x, *range);
   const ValueId most = scalar_of(builder, largest_number(call.result), type);
   const ValueId scale = builder.binary(OpKind::div, magnitude, most);
   // 0 / 0 and 0 times infinity would be NaN, which integers do not have.

@@ -34,6 +34,10 @@ bool is_written(const CompositionCall& call, std::string_view name) {
 /// has one axis alone.
 Result<int64_t> axis_of(const CompositionCall& call) {
   const int rank = call.rank_of(0);
+  if (rank == 0) {
+    return call.mistake(
+        fmt::format("operand 0 is {}, expected rank 1 or more", to_string(call.type_of(0))));
+  }
   if (rank == 1 && !is_written(call, "axis")) return int64_t{0};
   const int64_t axis = call.integer("axis", 1);
   if (axis >= -rank && axis < rank) return axis < 0 ? axis + rank : axis;

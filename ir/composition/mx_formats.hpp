@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "ir/support/result.hpp"
 #include "ir/types/element_type.hpp"
 
 namespace castor {
@@ -42,5 +43,10 @@ constexpr const MxFormat* mx_format_named(std::string_view name) {
   }
   return nullptr;
 }
+
+struct CompositionCall;
+
+/// The format that a call names; the error says which there are.
+Result<const MxFormat*> mx_format_of(const CompositionCall& call);
 
 }  // namespace castor

@@ -26,10 +26,14 @@ Status check_shapes(const CompositionCall& call) {
   }
   if (!call.has(bias)) return {};
   const TensorType& type = call.type_of(bias);
-  if (type.element == ElementType::i32 && type.shape.size() == 1) return {};
+  const Shape& weights = call.type_of(3).shape;
+  const bool is_vector = type.element == ElementType::i32 && type.shape.size() == 1;
+  const bool may_have_all = !is_vector || weights.empty() || !weights[0].is_fixed() ||
+                            !type.shape[0].is_fixed() || type.shape[0].extent == weights[0].extent;
+  if (is_vector && may_have_all) return {};
   return call.mistake(
-      fmt::format("operand {}, the bias, is {}, expected i32 of one entry per output channel", bias,
-                  to_string(type)));
+      fmt::format("operand {}, the bias, is {}, expected i32 of one entry per output channel of {}",
+                  bias, to_string(type), to_string(call.type_of(3))));
 }
 
 /// A vector along the channels; a scalar.

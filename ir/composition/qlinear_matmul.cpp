@@ -5,6 +5,7 @@
 
 #include "ir/composition/qlinear.hpp"
 #include "ir/composition/steps.hpp"
+#include "ir/shape/matmul.hpp"
 
 namespace castor {
 
@@ -43,6 +44,24 @@ Result<ValueId> along_columns(const CompositionCall& call, size_t operand) {
   return unexpected(call, operand, "column");
 }
 
+/// Scales and the result's zero point are by lines as zero points of a and b are.
+Status check_shapes(const CompositionCall& call) {
+  struct Row {
+    size_t parameter;
+    MatmulParameter of;
+  };
+  constexpr Row rows[] = {{first_scale, {0, "a_scale"}},
+                          {second_scale, {1, "b_scale"}},
+                          {result_scale, {0, "y_scale"}},
+                          {result_zero_point, {0, "y_zero_point"}}};
+  for (const Row& row : rows) {
+    const Shape& operand = call.type_of(row.of.operand == 0 ? 0 : 3).shape;
+    const auto wrong = matmul_mistake(row.of, operand, call.type_of(row.parameter).shape);
+    if (wrong) return call.mistake(*wrong);
+  }
+  return {};
+}
+
 /// What is smaller repeats; the sum's shape is the result's.
 constexpr BroadcastRule onto_sum = {.mode = BroadcastMode::pdpd};
 
@@ -50,6 +69,7 @@ constexpr BroadcastRule onto_sum = {.mode = BroadcastMode::pdpd};
 
 Result<std::vector<ValueId>> define_qlinear_matmul(const CompositionCall& call) {
   if (Status status = check_qlinear_types(call); !status) return status.error();
+  if (Status status = check_shapes(call); !status) return status.error();
   const auto a_scale = along_rows(call, first_scale);
   if (!a_scale) return a_scale.error();
   const auto b_scale = along_columns(call, second_scale);

@@ -2,7 +2,6 @@
 // Floats as microscaling formats: a scale for each block from its largest magnitude, then elements.
 // Sources: OCP Microscaling Formats 1.0, sections 5 and 6; NVFP4 as NVIDIA describes it.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -78,11 +77,14 @@ Status check_operands(const CompositionCall& call, const MxFormat& format) {
   return refused(fmt::format("operand 1 is {}", to_string(scale)), "an f32 scalar");
 }
 
-/// The extents are known or have names: a reshape to blocks cannot say what `?` is of no elements.
+/// The extents are known or have names: a reshape to blocks cannot say what `?` is beside another
+/// one, or where another extent may be 0.
 Status check_extents(const CompositionCall& call) {
   const TensorType& x = call.type_of(0);
   const auto open = std::ranges::find(x.shape, Dim::any());
-  if (open == x.shape.end()) return {};
+  const auto known = std::ranges::count_if(
+      x.shape, [](const Dim& dim) { return dim.is_fixed() && dim.extent > 0; });
+  if (open == x.shape.end() || known + 1 == std::ssize(x.shape)) return {};
   return call.mistake(fmt::format("axis {} of {} has no name, expected a number or a name, as ?n",
                                   open - x.shape.begin(), to_string(x)));
 }
@@ -98,6 +100,9 @@ int spatial_axes(int rank, int axis) {
 Result<int> axis_of(const CompositionCall& call, int64_t block) {
   const TensorType& x = call.type_of(0);
   const int rank = call.rank_of(0);
+  if (rank == 0) {
+    return call.mistake(fmt::format("operand 0 is {}, expected rank 1 or more", to_string(x)));
+  }
   const int64_t written = call.integer("axis", -1);
   if (written < -rank || written >= rank) {
     return call.mistake(
@@ -257,21 +262,18 @@ std::vector<ValueId> with_tensor_scale(const Quantizing& q) {
 }  // namespace
 
 Result<std::vector<ValueId>> define_quantize_mx(const CompositionCall& call) {
-  const MxFormat* format = mx_format_named(call.identifier("format"));
-  if (format == nullptr) {  // types are inferred before the verifier looks at attributes
-    return call.mistake(fmt::format("format = {}, expected {}", call.identifier("format"),
-                                    fmt::join(mx_format_names, ", ")));
-  }
-  if (Status status = check_operands(call, *format); !status) return status.error();
+  const Result<const MxFormat*> format = mx_format_of(call);
+  if (!format) return format.error();
+  if (Status status = check_operands(call, **format); !status) return status.error();
   if (Status status = check_extents(call); !status) return status.error();
-  const int64_t block = call.integer("block", format->block);
+  const int64_t block = call.integer("block", (*format)->block);
   const Result<int> axis = axis_of(call, block);
   if (!axis) return axis.error();
   const bool is_f64 = call.element_of(0) == ElementType::f64;
-  Quantizing q{call, *format, *axis, block, is_f64 ? ElementType::f64 : ElementType::f32};
+  Quantizing q{call, **format, *axis, block, is_f64 ? ElementType::f64 : ElementType::f32};
   // A block that has more elements than the axis has them all.
   q.block = std::min(block, std::max<int64_t>(q.extent(), 1));
-  if (format->has_tensor_scale) return with_tensor_scale(q);
+  if ((*format)->has_tensor_scale) return with_tensor_scale(q);
   const ValueId scales = power_scales(q, magnitudes(q));
   return std::vector{coded(q, powers_elements(q, scales)), scales};
 }

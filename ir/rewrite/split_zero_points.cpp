@@ -31,9 +31,8 @@ bool has_one_zero_point(const Function& function, const Operation& matmul, Opera
 class FreshNames {
  public:
   explicit FreshNames(const Function& function) {
-    for (const Value& value : function.values) {
-      for (const Dim& dim : value.type.shape) taken_.insert(dim.name);
-    }
+    for (const Value& value : function.values) take(value.type);
+    for (const TensorType& type : function.result_types) take(type);
   }
 
   std::string next() {
@@ -45,6 +44,10 @@ class FreshNames {
   }
 
  private:
+  void take(const TensorType& type) {
+    for (const Dim& dim : type.shape) taken_.insert(dim.name);
+  }
+
   std::unordered_set<std::string> taken_;
   size_t count_ = 0;
 };

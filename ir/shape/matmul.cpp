@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 
 #include "ir/shape/broadcast.hpp"
 #include "ir/shape/byte_operands.hpp"
@@ -79,22 +80,22 @@ Status check_batches(const Dims& a, const Dims& b) {
   return {};
 }
 
-/// Zero points of one entry, one for each line, or, of the operand's rank, one for each line of
-/// each batch; along K there is one.
-Status check_zero_point(size_t operand, const Dims& extents, const Dims& zero_point) {
-  const std::string_view name = operand_names[operand + 2];
+/// What is wrong with parameters of one operand (MatmulParameter), or nothing.
+std::optional<std::string> mistake_of(const MatmulParameter& of, const Dims& extents,
+                                      const Dims& zero_point) {
+  const size_t operand = of.operand;
+  const std::string_view name = of.name;
   const int rank = zero_point.rank();
-  if (rank == 0) return {};
+  if (rank == 0) return std::nullopt;
   const int64_t lines = lines_of(operand, extents);
   if (rank == 1) {
-    if (!differ(zero_point[0], 1) || !differ(zero_point[0], lines)) return {};
-    return mistake(fmt::format("{} has {} entries, expected 1, or {} as the {} of {}", name,
-                               zero_point[0], lines, operand == 0 ? "rows" : "columns",
-                               operand_names[operand]));
+    if (!differ(zero_point[0], 1) || !differ(zero_point[0], lines)) return std::nullopt;
+    return fmt::format("{} has {} entries, expected 1, or {} as the {} of {}", name, zero_point[0],
+                       lines, operand == 0 ? "rows" : "columns", operand_names[operand]);
   }
   if (rank != extents.rank()) {
-    return mistake(fmt::format("{} has rank {}, expected 0, 1, or {} as {}", name, rank,
-                               extents.rank(), operand_names[operand]));
+    return fmt::format("{} has rank {}, expected 0, 1, or {} as {}", name, rank, extents.rank(),
+                       operand_names[operand]);
   }
   for (int axis = 0; axis < rank; ++axis) {
     const bool along_depth = axis == depth_axis(operand, rank);
@@ -103,10 +104,14 @@ Status check_zero_point(size_t operand, const Dims& extents, const Dims& zero_po
     if (fits) continue;
     const std::string expected =
         along_depth ? "1" : fmt::format("1, or {} as {}", extents[axis], operand_names[operand]);
-    return mistake(
-        fmt::format("axis {} of {} is {}, expected {}", axis, name, zero_point[axis], expected));
+    return fmt::format("axis {} of {} is {}, expected {}", axis, name, zero_point[axis], expected);
   }
-  return {};
+  return std::nullopt;
+}
+
+Status check_zero_point(size_t operand, const Dims& extents, const Dims& zero_point) {
+  const auto wrong = mistake_of({operand, operand_names[operand + 2]}, extents, zero_point);
+  return wrong ? mistake(*wrong) : Status();
 }
 
 Status check_operands(const Operands& operands) {
@@ -173,6 +178,11 @@ Result<MatmulGeometry> matmul_geometry(const Dims& a, const Dims& b, const Dims*
     geometry.batch.push_back(of_a == 1 ? geometry.b.batch[axis] : of_a);
   }
   return geometry;
+}
+
+std::optional<std::string> matmul_mistake(const MatmulParameter& parameter, const Shape& operand,
+                                          const Shape& shape) {
+  return mistake_of(parameter, detail::known_extents(operand), detail::known_extents(shape));
 }
 
 Result<TensorType> matmul_type(std::span<const TensorType* const> operands) {

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "ir/function.hpp"
 #include "ir/support/export.hpp"
@@ -39,6 +42,17 @@ struct MatmulGeometry {
 CASTOR_API Result<MatmulGeometry> matmul_geometry(const Dims& a, const Dims& b,
                                                   const Dims* a_zero_point,
                                                   const Dims* b_zero_point);
+
+/// Zero points, or what else a and b have by lines: one entry, one for each line of the operand (0:
+/// a, 1: b), or, of the operand's rank, one for each line of each batch; along K there is one.
+struct MatmulParameter {
+  size_t operand;
+  std::string_view name;
+};
+/// What is wrong with the shape of one for an operand of that shape, or nothing; of extents that
+/// are unknown nothing is.
+std::optional<std::string> matmul_mistake(const MatmulParameter& parameter, const Shape& operand,
+                                          const Shape& shape);
 
 /// The result's type; four operands, the last two null where absent. Unknown extents: what they
 /// must be is taken for granted, and checked in the same words where extents are bound.

@@ -171,8 +171,8 @@ class DenseBinder {
       pack_all(plan_, bound_.weight_packers, {constants[1], operands.w_is_signed, values.data()},
                packed_weights(plan_, to));
     };
-    Result<PackedDwords> packed = share_weights(by_.weights, weight_form(bound_), from,
-                                                packed_lanes(plan_) + channels, pack);
+    Result<PackedDwords> packed =
+        share_weights(by_.weights, weight_form(bound_), from, packed_lanes(plan_) + channels, pack);
     if (!packed.ok()) return packed.error();
     bound_.packed = std::move(packed).value();
     return {};

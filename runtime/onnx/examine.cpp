@@ -132,7 +132,7 @@ bool fold(Graph& graph, NodeIndex index, const Probe& probe) {
 
 }  // namespace
 
-Result<std::vector<Verdict>> examine(Graph& graph) {
+Result<std::vector<Verdict>> examine(Graph& graph, Remainder remainder) {
   std::vector<Verdict> verdicts(graph.nodes.size());
   for (NodeIndex index = 0; index < graph.nodes.size(); ++index) {
     Verdict& verdict = verdicts[index];
@@ -142,7 +142,11 @@ Result<std::vector<Verdict>> examine(Graph& graph) {
       infer_left_types(graph, index);
       continue;
     }
-    if (Status status = set_types(graph, index, *probed); !status) return status.error();
+    if (Status status = set_types(graph, index, *probed); !status) {
+      if (remainder == Remainder::nobody) return status.error();
+      verdict.reason = status.error().message;
+      continue;
+    }
     const bool is_folded = folds(*probed) && fold(graph, index, *probed);
     verdict.kind = is_folded ? Verdict::Kind::folded : Verdict::Kind::taken;
   }

@@ -24,7 +24,7 @@ struct Verdict {
 /// Tries every node of a connected graph. Types that nobody declared follow from the nodes that are
 /// taken; constants fold as long as they are small. Refuses (invalid_argument) nodes whose outputs
 /// have other types than the graph declares; the message names the node, what was found and what
-/// was declared.
-Result<std::vector<Verdict>> examine(Graph& graph);
+/// was declared. Where an engine runs the remainder, such a node is left to it.
+Result<std::vector<Verdict>> examine(Graph& graph, Remainder remainder = Remainder::nobody);
 
 }  // namespace castor::onnx

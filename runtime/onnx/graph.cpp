@@ -15,12 +15,13 @@ namespace {
 Error broken(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 
 Status set_producers(Graph& graph) {
+  std::vector<bool> is_input(graph.values.size());
+  for (const ValueIndex input : graph.inputs) is_input[input] = true;
   for (NodeIndex index = 0; index < graph.nodes.size(); ++index) {
     for (const ValueIndex output : graph.nodes[index].outputs) {
       if (output == absent) continue;
       Value& value = graph.values[output];
-      const bool is_input = std::ranges::find(graph.inputs, output) != graph.inputs.end();
-      if (value.producer != no_node || value.constant || is_input) {
+      if (value.producer != no_node || value.constant || is_input[output]) {
         return broken(
             fmt::format("{}: its output {} is defined twice", describe(graph, index), value.name));
       }
@@ -164,6 +165,8 @@ constexpr DataType data_types[] = {
     {"FLOAT8E8M0", ElementType::f8e8m0},
     {"UINT2", ElementType::u2},
     {"INT2", ElementType::i2},
+    {"FLOAT6E2M3", ElementType::f6e2m3},
+    {"FLOAT6E3M2", ElementType::f6e3m2},
 };
 
 const DataType* find_data_type(int64_t number) {

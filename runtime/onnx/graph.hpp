@@ -87,6 +87,14 @@ struct Graph {
   std::vector<ValueIndex> outputs{};
 };
 
+/// Who runs the nodes that castor does not take.
+enum class Remainder : uint8_t {
+  nobody,  ///< functions are all that there will be: what folds into constants is gone
+  /// An engine: it has each node that was not taken, what folds too, so that a path through such a
+  /// node is one, and a function reads what its nodes read.
+  engine,
+};
+
 /// "node conv_1 (ConvInteger)": how messages name a node. One without a name goes by its index.
 std::string describe(const Graph& graph, NodeIndex node);
 

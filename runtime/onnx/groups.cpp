@@ -9,12 +9,13 @@ namespace castor::onnx {
 namespace {
 
 template <class Visit>
-void for_each_edge(const Graph& graph, const Visit& visit) {
+void for_each_edge(const Graph& graph, Remainder remainder, const Visit& visit) {
   for (NodeIndex to = 0; to < graph.nodes.size(); ++to) {
     for (const ValueIndex input : graph.nodes[to].inputs) {
-      if (input == absent || graph.values[input].constant) continue;
-      const NodeIndex from = graph.values[input].producer;
-      if (from != no_node) visit(from, to);
+      if (input == absent) continue;
+      const Value& value = graph.values[input];
+      const bool is_gone = value.constant && remainder == Remainder::nobody;
+      if (value.producer != no_node && !is_gone) visit(value.producer, to);
     }
   }
 }
@@ -28,14 +29,15 @@ class Clusters {
  public:
   static constexpr size_t max_steps = size_t{1} << 28;  ///< a second or two
 
-  explicit Clusters(const Graph& graph)
+  Clusters(const Graph& graph, Remainder remainder)
       : of_(graph.nodes.size()),
         successors_(of_.size()),
         position_(of_.size()),
         at_(of_.size()),
         seen_(of_.size(), 0) {
     for (NodeIndex i = 0; i < of_.size(); ++i) of_[i] = position_[i] = at_[i] = i;
-    for_each_edge(graph, [&](NodeIndex from, NodeIndex to) { successors_[from].push_back(to); });
+    for_each_edge(graph, remainder,
+                  [&](NodeIndex from, NodeIndex to) { successors_[from].push_back(to); });
   }
 
   NodeIndex of(NodeIndex node) {
@@ -132,10 +134,11 @@ class Clusters {
 }  // namespace
 
 std::vector<std::vector<NodeIndex>> convex_groups(const Graph& graph,
-                                                  const std::vector<bool>& is_eligible) {
+                                                  const std::vector<bool>& is_eligible,
+                                                  Remainder remainder) {
   const size_t count = graph.nodes.size();
-  Clusters clusters(graph);
-  for_each_edge(graph, [&](NodeIndex from, NodeIndex to) {
+  Clusters clusters(graph, remainder);
+  for_each_edge(graph, remainder, [&](NodeIndex from, NodeIndex to) {
     if (is_eligible[from] && is_eligible[to]) clusters.merge(from, to);
   });
   std::vector<std::vector<NodeIndex>> members(count);

@@ -72,6 +72,7 @@ Result<FunctionPtr> whole_function(const Plan& plan) {
   const Graph& graph = plan.graph;
   Translation into(graph, identifier(graph.name), Constants::embedded);
   for (const ValueIndex input : graph.inputs) into.tensor(input);
+  if (into.refusal()) return Error{ErrorCode::unsupported, "the inputs: " + *into.refusal()};
   for (NodeIndex index = 0; index < graph.nodes.size(); ++index) {
     const Verdict& verdict = plan.verdicts[index];
     const bool does_nothing =

@@ -51,14 +51,19 @@ bool is_byte(std::optional<ElementType> type) {
 
 class Fuser {
  public:
-  explicit Fuser(Graph& graph)
-      : graph_(graph), replaced_by_(graph.nodes.size()), gone_(graph.nodes.size()) {}
+  Fuser(Graph& graph, Remainder remainder)
+      : graph_(graph), replaced_by_(graph.nodes.size()), gone_(graph.nodes.size()) {
+    for (NodeIndex index = 0; index < graph.nodes.size(); ++index) {
+      const bool is_left = remainder == Remainder::engine && has_shared_inputs(index);
+      if (is_unit(index) && !is_left) centres_.push_back(index);
+    }
+  }
 
   /// The nodes of the new graph, in no order.
   std::vector<Node> fused() {
-    for (NodeIndex index = 0; index < graph_.nodes.size(); ++index) {
-      if (const Pattern* pattern = pattern_of(graph_.nodes[index])) try_unit(index, *pattern);
-      if (is_pool(graph_.nodes[index])) try_pool(index);
+    for (const NodeIndex index : centres_) {
+      const Pattern* pattern = pattern_of(graph_.nodes[index]);
+      pattern != nullptr ? replace(*find_unit(index, *pattern), *pattern) : replace_pool(index);
     }
     std::vector<Node> nodes;
     for (NodeIndex index = 0; index < graph_.nodes.size(); ++index) {
@@ -75,6 +80,24 @@ class Fuser {
     ValueIndex scale = absent;
     ValueIndex zero_point = absent;
   };
+
+  bool is_unit(NodeIndex index) const {
+    const Pattern* pattern = pattern_of(node(index));
+    if (pattern != nullptr) return find_unit(index, *pattern).has_value();
+    return is_pool(node(index)) && is_pool_of_codes(index);
+  }
+
+  /// Whether a unit would read what a DequantizeLinear takes that is not its alone, and is no
+  /// constant.
+  bool has_shared_inputs(NodeIndex centre) const {
+    for (size_t i = 0; i < node(centre).inputs.size(); ++i) {
+      const auto from = dequantizer(node(centre), i);
+      if (!from || constant(node(*from).inputs[0]) != nullptr) continue;
+      const Value& real = value(node(*from).outputs[0]);
+      if (real.is_output || real.consumers.size() > 1) return true;
+    }
+    return false;
+  }
 
   const Node& node(NodeIndex index) const { return graph_.nodes[index]; }
   const Value& value(ValueIndex index) const { return graph_.values[index]; }
@@ -167,12 +190,20 @@ class Fuser {
     }
     const int64_t count = *element_count(w_scale->shape);
     if (element_count(bias_scale->shape) != count) return false;
+    if (count > 1 && rank_of(bias.value) != 1) return false;  // along which axis, then?
     for (int64_t i = 0; i < count; ++i) {
       const double product = double{number(*x_scale, 0)} * number(*w_scale, i);
       const double found = number(*bias_scale, i);
       if (!(std::fabs(found - product) <= product * 0x1p-20)) return false;
     }
     return is_zero(bias.zero_point);
+  }
+
+  /// 0 where it is unknown.
+  size_t rank_of(ValueIndex index) const {
+    const Value& at = value(index);
+    if (at.constant) return static_cast<size_t>(at.constant->shape.rank());
+    return at.shape ? at.shape->size() : 0;
   }
 
   bool is_zero(ValueIndex zero_point) const {
@@ -246,11 +277,6 @@ class Fuser {
            is_byte(element_of(at.outputs[0]));
   }
 
-  void try_unit(NodeIndex centre, const Pattern& pattern) {
-    const std::optional<Unit> unit = find_unit(centre, pattern);
-    if (unit) replace(*unit, pattern);
-  }
-
   void replace(const Unit& unit, const Pattern& pattern) {
     const Node quantize = node(unit.quantize);
     const ElementType type = *element_of(quantize.outputs[0]);
@@ -289,12 +315,17 @@ class Fuser {
     return relu;
   }
 
-  /// The pool of the codes: that of the numbers, since a larger code is a larger number.
-  void try_pool(NodeIndex pool) {
+  bool is_pool_of_codes(NodeIndex pool) const {
     const auto x = activation(node(pool), 0);
     const auto quantize = only_reader(pool);
-    if (!x || !quantize || !is_quantizer(*quantize, node(pool).outputs[0])) return;
-    if (!gives_codes_back(*x, node(*quantize))) return;
+    return x && quantize && is_quantizer(*quantize, node(pool).outputs[0]) &&
+           gives_codes_back(*x, node(*quantize));
+  }
+
+  /// The pool of the codes: that of the numbers, since a larger code is a larger number.
+  void replace_pool(NodeIndex pool) {
+    const auto x = activation(node(pool), 0);
+    const auto quantize = only_reader(pool);
     Node fused = node(pool);
     fused.inputs = {x->value};
     fused.outputs = node(*quantize).outputs;
@@ -359,15 +390,16 @@ class Fuser {
 
   Graph& graph_;
   std::vector<std::vector<Node>> replaced_by_;
-  std::vector<bool> gone_;  ///< nodes that units stand for
+  std::vector<bool> gone_;          ///< nodes that units stand for
+  std::vector<NodeIndex> centres_;  ///< in the middle of units
 };
 
 }  // namespace
 
 bool may_be_fused(const Node& node) { return pattern_of(node) != nullptr || is_pool(node); }
 
-Status fuse_quantized_units(Graph& graph) {
-  graph.nodes = Fuser(graph).fused();
+Status fuse_quantized_units(Graph& graph, Remainder remainder) {
+  graph.nodes = Fuser(graph, remainder).fused();
   return connect(graph);
 }
 

@@ -27,6 +27,9 @@ bool may_be_fused(const Node& node);
 ///
 /// by the MaxPool of x's codes, which gives the same bits: x and y must have one type of 8 bits,
 /// one scale and one zero point, per tensor.
-Status fuse_quantized_units(Graph& graph);
+///
+/// Where an engine runs the remainder, units read nothing that their nodes do not: a
+/// DequantizeLinear of x that others read as well keeps a unit from being one.
+Status fuse_quantized_units(Graph& graph, Remainder remainder = Remainder::nobody);
 
 }  // namespace castor::onnx

@@ -60,6 +60,9 @@ std::string count_text(int min, int max) {
 }  // namespace
 
 std::optional<std::string> contradiction(const Node& node, const Signature& signature) {
+  if (node.domain.empty() && node.version > last_opset) {
+    return fmt::format("it is of operator set {}, expected at most {}", node.version, last_opset);
+  }
   if (node.version < signature.since) {
     return fmt::format("{} is there from version {} on, the operator set has version {}",
                        node.op_type, signature.since, node.version);

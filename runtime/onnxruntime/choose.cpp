@@ -104,7 +104,7 @@ class Chooser {
   }
 
   Choice choice() {
-    for (auto& group : convex_groups(graph_, is_eligible_)) {
+    for (auto& group : convex_groups(graph_, is_eligible_, onnx::Remainder::engine)) {
       const double gain = expected_gain(group);
       if (takes_all() || (gain >= options_.min_gain && gain > 0)) {
         choice_.groups.push_back(std::move(group));
@@ -150,6 +150,7 @@ class Chooser {
     });
   }
   bool is_before_fusion(const Node& node) const {
+    if (!node.has_output(0)) return false;
     const std::vector<NodeIndex>& readers = graph_.values[node.outputs[0]].consumers;
     return !readers.empty() && std::ranges::all_of(readers, [&](NodeIndex reader) {
       return ends_fusions(graph_.nodes[reader]);
@@ -174,9 +175,10 @@ class Chooser {
   void leave_lone_quantizer(NodeIndex index) {
     const Node& node = graph_.nodes[index];
     if (!is_eligible_[index] || node.op_type != "DynamicQuantizeLinear") return;
-    const Value& quantized = graph_.values[node.outputs[0]];
-    const bool serves_us = std::ranges::any_of(
-        quantized.consumers, [&](NodeIndex consumer) { return bool{is_eligible_[consumer]}; });
+    const bool serves_us =
+        node.has_output(0) &&
+        std::ranges::any_of(graph_.values[node.outputs[0]].consumers,
+                            [&](NodeIndex consumer) { return bool{is_eligible_[consumer]}; });
     if (!serves_us) leave(index, "no integer product reads it");
   }
 

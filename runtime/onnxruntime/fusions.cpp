@@ -13,12 +13,17 @@ using onnx::Node;
 using onnx::NodeIndex;
 using onnx::ValueIndex;
 
-bool is_one_of(std::string_view op_type, std::initializer_list<std::string_view> names) {
-  return std::ranges::find(names, op_type) != names.end();
+/// Whether it is an operator of ONNX's own of one of these names: other domains, functions of a
+/// model among them, have others.
+bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) {
+  return node.domain.empty() && std::ranges::find(names, node.op_type) != names.end();
 }
 
+/// Whether it has that name, of ONNX's own operators or ONNX Runtime's.
 bool is(const Graph& graph, NodeIndex index, std::string_view op_type) {
-  return index != onnx::no_node && graph.nodes[index].op_type == op_type;
+  if (index == onnx::no_node) return false;
+  const Node& node = graph.nodes[index];
+  return node.op_type == op_type && (node.domain.empty() || node.domain == onnx::microsoft_domain);
 }
 
 NodeIndex producer_of(const Graph& graph, ValueIndex value) {
@@ -26,7 +31,9 @@ NodeIndex producer_of(const Graph& graph, ValueIndex value) {
 }
 
 const std::vector<NodeIndex>& readers_of(const Graph& graph, NodeIndex index) {
-  return graph.values[graph.nodes[index].outputs[0]].consumers;
+  static constinit const std::vector<NodeIndex> none;
+  const Node& node = graph.nodes[index];
+  return node.has_output(0) ? graph.values[node.outputs[0]].consumers : none;
 }
 
 /// The node of that operator that computes a value for a single reader; else no_node.
@@ -40,33 +47,33 @@ NodeIndex sole_producer(const Graph& graph, ValueIndex value, std::string_view o
 NodeIndex activation_of(const Graph& graph, NodeIndex index) {
   const std::vector<NodeIndex>& readers = readers_of(graph, index);
   const bool is_activated =
-      readers.size() == 1 && is_one_of(graph.nodes[readers[0]].op_type, {"Relu", "Clip"});
+      readers.size() == 1 && is_one_of(graph.nodes[readers[0]], {"Relu", "Clip"});
   return is_activated ? readers[0] : index;
 }
 
 }  // namespace
 
 bool is_product(const Graph& graph, const Node& node) {
-  if (node.op_type == "MatMulInteger") {
-    return graph.values[node.inputs[1]].element == ElementType::u8;
+  if (is_one_of(node, {"MatMulInteger"})) {
+    return node.has_input(1) && graph.values[node.inputs[1]].element == ElementType::u8;
   }
-  return is_one_of(node.op_type, {"ConvInteger", "QLinearConv", "QLinearMatMul", "QGemm"});
+  return is_one_of(node, {"ConvInteger", "QLinearConv", "QLinearMatMul"}) ||
+         (node.op_type == "QGemm" && node.domain == onnx::microsoft_domain);
 }
 
 bool leads_fusions(const Graph& graph, const Node& node) {
-  if (node.op_type == "MatMulInteger") return !is_product(graph, node);
-  return is_one_of(node.op_type,
-                   {"Conv", "ConvTranspose", "Gemm", "MatMul", "Erf", "Tanh", "Sigmoid"});
+  if (is_one_of(node, {"MatMulInteger"})) return !is_product(graph, node);
+  return is_one_of(node, {"Conv", "ConvTranspose", "Gemm", "MatMul", "Erf", "Tanh", "Sigmoid"});
 }
 
-bool ends_fusions(const Node& node) { return is_one_of(node.op_type, {"Erf", "Tanh"}); }
+bool ends_fusions(const Node& node) { return is_one_of(node, {"Erf", "Tanh"}); }
 
 std::vector<NodeIndex> quantized_unit_around(const Graph& graph, NodeIndex operation) {
   const Node& node = graph.nodes[operation];
-  const bool is_pool = node.op_type == "MaxPool";
+  const bool is_pool = is_one_of(node, {"MaxPool"});
   const bool has_quantized_form =
-      is_pool || is_one_of(node.op_type, {"Conv", "Gemm", "MatMul", "AveragePool",
-                                          "GlobalAveragePool", "Resize", "Concat"});
+      is_pool || is_one_of(node, {"Conv", "Gemm", "MatMul", "AveragePool", "GlobalAveragePool",
+                                  "Resize", "Concat"});
   if (!has_quantized_form || node.inputs.empty()) return {};
   const auto convolution = [&](ValueIndex value) {
     return is_pool ? sole_producer(graph, value, "QLinearConv") : onnx::no_node;

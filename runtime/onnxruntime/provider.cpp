@@ -116,7 +116,7 @@ class GraphWithoutNames {
   FunctionPtr function_of(std::vector<onnx::NodeIndex> nodes, const onnx::Unit& unit) {
     if (!is_usable_) {
       forget_extent_names(graph_);
-      is_usable_ = examine(graph_).ok();
+      is_usable_ = examine(graph_, onnx::Remainder::engine).ok();
     }
     if (!*is_usable_) return nullptr;
     const auto made = make_unit(graph_, std::move(nodes), unit.function->name);
@@ -165,9 +165,9 @@ Status Provider::claim(const abi::OrtGraph* source, abi::OrtEpGraphSupportInfo* 
   for (onnx::NodeIndex index = 0; index < graph.nodes.size(); ++index) {
     graph.nodes[index].origins = {index};
   }
-  if (Status status = fuse_quantized_units(graph); !status) return status;
+  if (Status status = fuse_quantized_units(graph, onnx::Remainder::engine); !status) return status;
   GraphWithoutNames without_names(graph);
-  const auto verdicts = examine(graph);
+  const auto verdicts = examine(graph, onnx::Remainder::engine);
   if (!verdicts) return verdicts.error();
   Choice choice = choose(graph, *verdicts, {options_.min_gain, products_of(runtime_.tier())});
   for (std::vector<onnx::NodeIndex>& group : choice.groups) {
@@ -179,6 +179,21 @@ Status Provider::claim(const abi::OrtGraph* source, abi::OrtEpGraphSupportInfo* 
   explain(graph, choice.left);
   explain_time(std::chrono::steady_clock::now() - begin);
   return {};
+}
+
+/// ONNX Runtime asks again for a graph whose functions it has inlined; and branches of a model may
+/// be alike.
+bool Provider::is_claimed_as(const Claimed& claimed, const onnx::Graph& graph,
+                             const onnx::Unit& unit) {
+  const auto are = [&](const std::vector<onnx::ValueIndex>& values,
+                       const std::vector<std::string>& names) {
+    return std::ranges::equal(values, names, {}, [&](onnx::ValueIndex index) {
+      return std::string_view(graph.values[index].name);
+    });
+  };
+  return are(unit.parameters, claimed.kernel->parameters()) &&
+         are(unit.results, claimed.kernel->results()) &&
+         same_computation(*claimed.function, *unit.function);
 }
 
 Status Provider::claim_group(const HostGraph& read, const onnx::Graph& graph,
@@ -194,19 +209,23 @@ Status Provider::claim_group(const HostGraph& read, const onnx::Graph& graph,
   const std::string name = fmt::format("group_{}", claimed_.size());
   auto unit = make_unit(graph, nodes, name);
   if (!unit) return unit.error();
-  FunctionPtr other;
-  if (onnx::has_equal_extents(*unit->function)) {
-    other = without_names.function_of(std::move(nodes), *unit);
-  }
-  auto kernel = GroupKernel::make(runtime_, graph, *unit, std::move(other));
-  if (!kernel) return kernel.error();
-  if ((*kernel)->kernel().engine() != Engine::jit) {
-    return Error{ErrorCode::unsupported, std::string((*kernel)->kernel().engine_reason())};
-  }
   const auto key = key_of(host_, taken);
   if (!key) return key.error();
-  if (!claimed_.try_emplace(*key, *kernel).second) {
-    return Error{ErrorCode::unsupported, "another graph of the model has values of these names"};
+  const auto found = claimed_.find(*key);
+  if (found == claimed_.end()) {
+    FunctionPtr other;
+    if (onnx::has_equal_extents(*unit->function)) {
+      other = without_names.function_of(std::move(nodes), *unit);
+    }
+    auto kernel = GroupKernel::make(runtime_, graph, *unit, std::move(other));
+    if (!kernel) return kernel.error();
+    if ((*kernel)->kernel().engine() != Engine::jit) {
+      return Error{ErrorCode::unsupported, std::string((*kernel)->kernel().engine_reason())};
+    }
+    claimed_.emplace(*key, Claimed{unit->function, std::move(*kernel)});
+  } else if (!is_claimed_as(found->second, graph, *unit)) {
+    return Error{ErrorCode::unsupported,
+                 "another graph of the model computes something else under these names"};
   }
   const abi::OrtNodeFusionOptions options{host_.version(), true};
   const Status added = host_.taken(host_.provider_function(abi::EpGraphSupportInfo_AddNodesToFuse)(
@@ -229,7 +248,7 @@ void Provider::explain_time(std::chrono::nanoseconds spent) const {
     return std::chrono::duration<double, std::milli>(time).count();
   };
   std::chrono::nanoseconds binding{};
-  for (const auto& [key, group] : claimed_) binding += group->bind_time();
+  for (const auto& [key, group] : claimed_) binding += group.kernel->bind_time();
   const std::chrono::nanoseconds code(runtime_.statistics().code_compile_ns);
   log_(
       options_.explain ? abi::ORT_WARNING : abi::ORT_VERBOSE,
@@ -273,7 +292,7 @@ Result<abi::OrtNodeComputeInfo*> Provider::compile_group(const abi::OrtGraph* gr
   if (!input_names) return input_names.error();
   const auto output_names = names_of(host_, *outputs);
   if (!output_names) return output_names.error();
-  const GroupKernel& group = *claimed->second;
+  const GroupKernel& group = *claimed->second.kernel;
   auto input_indices = indices_of(group.parameters(), *input_names);
   if (!input_indices) return input_indices.error();
   auto output_indices = indices_of(group.results(), *output_names);
@@ -284,7 +303,7 @@ Result<abi::OrtNodeComputeInfo*> Provider::compile_group(const abi::OrtGraph* gr
   made->Compute = run_node;
   made->ReleaseState = release_state;
   made->host = host_;
-  made->group = claimed->second;
+  made->group = claimed->second.kernel;
   made->inputs = std::move(*input_indices);
   made->outputs = std::move(*output_indices);
   made->threads = options_.threads;

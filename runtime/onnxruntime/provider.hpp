@@ -26,7 +26,13 @@ class Provider final : public abi::OrtEp {
   const Host& host() const { return host_; }
 
  private:
-  struct Group;
+  /// A group that was claimed.
+  struct Claimed {
+    FunctionPtr function;
+    std::shared_ptr<GroupKernel> kernel;
+  };
+  static bool is_claimed_as(const Claimed& claimed, const onnx::Graph& graph,
+                            const onnx::Unit& unit);
   Status claim_group(const struct HostGraph& read, const onnx::Graph& graph,
                      GraphWithoutNames& without_names, std::vector<onnx::NodeIndex> nodes,
                      abi::OrtEpGraphSupportInfo* info);
@@ -39,8 +45,8 @@ class Provider final : public abi::OrtEp {
   Log log_;
   Options options_;
   Runtime runtime_;
-  /// Groups that were claimed, by the names of the values that their nodes compute.
-  std::map<std::string, std::shared_ptr<GroupKernel>> claimed_;
+  /// By the names of the values that their nodes compute.
+  std::map<std::string, Claimed> claimed_;
 };
 
 }  // namespace castor::onnxruntime

@@ -66,18 +66,28 @@ TEST(Compositions, DequantizeLinearIsOffsetAndScaled) {
             "  %0 = convert %x : i32\n"
             "  %1 = convert %z : i32\n"
             "  %2 = sub %0, %1 {broadcast = pdpd, axis = 0}\n"
-            "  %3 = convert %2 : f16\n"
-            "  %4 = convert %s : f16\n"
-            "  %y = mul %3, %4 {broadcast = pdpd, axis = 0}\n"
+            "  %3 = convert %2 : f32\n"
+            "  %4 = mul %3, %s {broadcast = pdpd, axis = 0}\n"
+            "  %y = convert %4 : f16\n"
             "  return %y\n"
             "}\n");
   EXPECT_EQ(expanded("func @f(%x: f8e4m3[256, 300], %s: f32[2, 3]) -> bf16[256, 300] {\n"
                      "  %y = dequantize_linear %x, %s {axes = [0, 1], block = [128, 128]} : bf16\n"
                      "  return %y\n}"),
             "func @f(%x: f8e4m3[256, 300], %s: f32[2, 3]) -> (bf16[256, 300]) {\n"
-            "  %0 = convert %x : bf16\n"
-            "  %1 = convert %s : bf16\n"
-            "  %y = mul %0, %1 {broadcast = blocked, axes = [0, 1], block = [128, 128]}\n"
+            "  %0 = convert %x : f32\n"
+            "  %1 = mul %0, %s {broadcast = blocked, axes = [0, 1], block = [128, 128]}\n"
+            "  %y = convert %1 : bf16\n"
+            "  return %y\n"
+            "}\n");
+  EXPECT_EQ(expanded("func @f(%x: i4[64], %s: f16[], %z: i4[]) -> f16[64] {\n"
+                     "  %y = dequantize_linear %x, %s, %z : f16\n  return %y\n}"),
+            "func @f(%x: i4[64], %s: f16[], %z: i4[]) -> (f16[64]) {\n"
+            "  %0 = convert %x : i32\n"
+            "  %1 = convert %z : i32\n"
+            "  %2 = sub %0, %1\n"
+            "  %3 = convert %2 : f16\n"
+            "  %y = mul %3, %s\n"
             "  return %y\n"
             "}\n");
 }
@@ -189,14 +199,41 @@ TEST(Compositions, NameMistakesOfTheirDefinitions) {
       {{"u8[1, 2, 3]", "f32[]", "u8[]", "i8[4, 2, 1]", "f32[4]", "i8[]", "f32[]", "u8[]", "f32[4]"},
        "qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7, %x8",
        "qlinear_conv: operand 8, the bias, is f32[4], expected i32 of one entry per output "
-       "channel"},
+       "channel of i8[4, 2, 1]"},
+      {{"u8[1, 2, 3]", "f32[]", "u8[]", "i8[4, 2, 1]", "f32[4]", "i8[]", "f32[]", "u8[]", "i32[1]"},
+       "qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7, %x8",
+       "qlinear_conv: operand 8, the bias, is i32[1], expected i32 of one entry per output "
+       "channel of i8[4, 2, 1]"},
+      {{"u8[2, 3]", "f32[2, 5]", "u8[]", "i8[3, 5]", "f32[5]", "i8[]", "f32[]", "u8[]"},
+       "qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "qlinear_matmul: axis 1 of a_scale is 5, expected 1"},
+      {{"u8[2, 3]", "f32[]", "u8[]", "i8[3, 3]", "f32[2, 3]", "i8[]", "f32[]", "u8[]"},
+       "qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "qlinear_matmul: axis 0 of b_scale is 2, expected 1"},
+      {{"u8[3, 2]", "f32[]", "u8[]", "i8[2]", "f32[3]", "i8[]", "f32[]", "u8[]"},
+       "qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "qlinear_matmul: b_scale has 3 entries, expected 1, or 1 as the columns of b"},
+      {{"u8[2, 3]", "f32[]", "u8[]", "i8[3, 5]", "f32[]", "i8[]", "f32[]", "u8[1, 5]"},
+       "qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "qlinear_matmul: axis 1 of y_zero_point is 5, expected 1"},
+      {{"f32[4, 3]"},
+       "%s, %z = dynamic_quantize_linear %x0 {axes = [1.5]} : u8",
+       "dynamic_quantize_linear: axes = [1.5], expected integers"},
+      {{"f32[]"},
+       "%s = quantize_mx %x0 {format = mxfp4} : f4e2m1",
+       "quantize_mx: operand 0 is f32[], expected rank 1 or more"},
+      {{"f4e2m1[4, 32]", "f8e8m0[4, 1]"},
+       "dequantize_mx %x0, %x1 : f32",
+       "dequantize_mx: no format, expected mxfp8_e4m3, mxfp8_e5m2, mxfp6_e2m3, mxfp6_e3m2, mxfp4, "
+       "mxint8, nvfp4"},
       {{"u8[2, 3]", "f32[2, 1, 1]", "u8[]", "i8[3, 5]", "f32[5]", "i8[]", "f32[]", "u8[]"},
        "qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
-       "qlinear_matmul: operand 1 is f32[2, 1, 1], expected one entry, one per row, or a tensor of "
-       "that per matrix"},
+       "qlinear_matmul: a_scale has rank 3, expected 0, 1, or 2 as a"},
   };
   for (const Inference& row : rows) {
-    EXPECT_EQ(inferred(function_text(row.types, "%y = " + row.operation)), row.result);
+    const std::string_view joint = row.operation.starts_with('%') ? ", " : " = ";
+    EXPECT_EQ(inferred(function_text(row.types, fmt::format("%y{}{}", joint, row.operation))),
+              row.result);
   }
 }
 
@@ -327,7 +364,7 @@ TEST(QuantizeLinear, GivesSmallFloats) {
   EXPECT_EQ(quantized({1, 5}, 2, f4e2m1, 2), (Codes{3, 6}));  // a zero point of 1 is added
 }
 
-TEST(DequantizeLinear, SubtractsExactlyAndRoundsInTheResultsType) {
+TEST(DequantizeLinear, SubtractsExactlyAndRoundsOnce) {
   const Patterns x{u8, {3}, {0, 128, 255}};
   const Patterns scale{ElementType::f32, {}, {bits(0.1f)}};
   const Patterns zero_point{u8, {}, {128}};
@@ -336,9 +373,36 @@ TEST(DequantizeLinear, SubtractsExactlyAndRoundsInTheResultsType) {
   EXPECT_EQ(y.elements, (std::vector<uint64_t>{bits(-128 * 0.1f), bits(0), bits(127 * 0.1f)}));
   const Patterns wide{i32, {2}, {0x80000000, 5}};
   const Patterns one{i32, {}, {1}};
-  const Patterns wrapped = interpreted(OpKind::dequantize_linear, {wide, scale, one}, {},
-                                       {.element = ElementType::f32, .shape = {}});
-  EXPECT_EQ(wrapped.elements, (std::vector<uint64_t>{bits(0x1p31f * 0.1f), bits(4 * 0.1f)}));
+  const Patterns lowest = interpreted(OpKind::dequantize_linear, {wide, scale, one}, {},
+                                      {.element = ElementType::f32, .shape = {}});
+  EXPECT_EQ(lowest.elements, (std::vector<uint64_t>{bits(-0x1p31f * 0.1f), bits(4 * 0.1f)}));
+  const Patterns large{u32, {2}, {3'000'000'000, 5}};
+  for (const uint64_t zero : {0, 1}) {
+    const Patterns y_of_u32 =
+        interpreted(OpKind::dequantize_linear, {large, scale, Patterns{u32, {}, {zero}}}, {},
+                    {.element = ElementType::f32, .shape = {}});
+    const float less = zero == 0 ? 5 : 4;
+    EXPECT_EQ(y_of_u32.elements, (std::vector<uint64_t>{bits(3e9f * 0.1f), bits(less * 0.1f)}));
+  }
+}
+
+/// A factor that the result's type lacks is not rounded before the product.
+TEST(DequantizeLinear, HasProductsInF32ForResultsOf16Bits) {
+  const auto dequantized = [](const Patterns& x, const Patterns& scale, ElementType to) {
+    return interpreted(OpKind::dequantize_linear, {x, scale, Patterns{x.type, {}, {0}}}, {},
+                       {.element = to, .shape = {}})
+        .elements;
+  };
+  using Codes = std::vector<uint64_t>;
+  const Patterns words{u16, {3}, {65535, 4097, 2049}};
+  const Patterns small{ElementType::f16, {}, {0x1419}};  // 0.001 as f16
+  EXPECT_EQ(dequantized(words, small, ElementType::f16), (Codes{0x5419, 0x4419, 0x401a}));
+  const Patterns bytes{u8, {3}, {255, 1, 0}};
+  const auto f32_scale = [](float scale) { return Patterns{ElementType::f32, {}, {bits(scale)}}; };
+  EXPECT_EQ(dequantized(bytes, f32_scale(1e-8f), ElementType::f16), (Codes{0x002b, 0, 0}));
+  EXPECT_EQ(dequantized(bytes, f32_scale(70000), ElementType::f16), (Codes{0x7c00, 0x7c00, 0}));
+  EXPECT_EQ(dequantized({i32, {1}, {100000}}, f32_scale(0.001f), ElementType::f16),
+            (Codes{0x5640}));
 }
 
 }  // namespace

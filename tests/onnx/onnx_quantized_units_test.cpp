@@ -13,6 +13,7 @@
 
 #include "ir/interpreter/interpreter.hpp"
 #include "runtime/onnx/plan.hpp"
+#include "runtime/onnx/quantized_units.hpp"
 #include "tests/support/onnx_maker.hpp"
 
 namespace castor {
@@ -319,6 +320,48 @@ TEST(OnnxQuantizedUnits, Products) {
     const View out(y.data(), ElementType::u8, {2, 2}, y.size());
     ASSERT_TRUE(interpret(**function, {&in, 1}, {&out, 1}));
     EXPECT_EQ(y, wanted);
+  }
+}
+
+/// A bias of several scales has one for each column: a vector says no other axis.
+TEST(OnnxQuantizedUnits, BiasesOfSeveralScales) {
+  struct Row {
+    std::vector<int64_t> extents;
+    int64_t axis;
+    bool is_fused;
+  };
+  const Row rows[] = {{{2}, 0, true}, {{2, 2}, 0, false}, {{2, 2}, 1, false}, {{2, 1}, 0, false}};
+  for (const Row& row : rows) {
+    OnnxMaker maker = product_unit("Gemm", false);
+    size_t elements = 1;
+    for (const int64_t extent : row.extents) elements *= static_cast<size_t>(extent);
+    auto& c = maker.constant("c", OnnxMaker::i32, {}, std::vector<int32_t>(elements, 3));
+    for (const int64_t extent : row.extents) c.add_dims(extent);
+    maker.constant<float>("cs", OnnxMaker::f32, {2}, {0.125f, 0.25f});
+    auto& dequantize = maker.node("DequantizeLinear", {"c", "cs"}, {"cf"});
+    OnnxMaker::integer(dequantize, "axis", row.axis);
+    maker.graph().mutable_node(2)->add_input("cf");
+    EXPECT_EQ(ops_of(plan_of(maker)).back() == "QGemm", row.is_fused)
+        << row.extents.size() << " axes, axis " << row.axis;
+  }
+}
+
+/// An engine computes what stays beside a unit; a unit whose function reads what comes before is
+/// none there.
+TEST(OnnxQuantizedUnits, WhereAnEngineRunsTheRemainder) {
+  std::mt19937 random(3);
+  for (const bool is_read_elsewhere : {false, true}) {
+    OnnxMaker maker = conv_unit(weights_of(random), false);
+    if (is_read_elsewhere) {
+      maker.node("Abs", {"x"}, {"z"});
+      maker.output("z", OnnxMaker::f32, {1, channels, side, side});
+    }
+    Result<onnx::Graph> graph = maker.read();
+    ASSERT_TRUE(graph) << graph.error().message;
+    ASSERT_TRUE(connect(*graph));
+    ASSERT_TRUE(fuse_quantized_units(*graph, onnx::Remainder::engine));
+    const auto convolutions = std::ranges::count(graph->nodes, "QLinearConv", &onnx::Node::op_type);
+    EXPECT_EQ(convolutions, is_read_elsewhere ? 0 : 1);
   }
 }
 

@@ -150,21 +150,22 @@ def add_quantize(rng, cases):
 
 
 def add_dequantize(rng, cases):
+    of_scale = (np.float32, np.float16)[rng.integers(2)]
     dtype = (np.float32, np.float16)[rng.integers(2)]
     source = INTEGERS[rng.integers(4)]
     shape = tuple(int(extent) for extent in rng.integers(1, 14, rng.integers(1, 4)))
     own, spread, attributes = granularity(rng, shape)
-    scale, zero = random_scale(rng, dtype, own), random_integers(rng, source, own)
+    scale, zero = random_scale(rng, of_scale, own), random_integers(rng, source, own)
     x = random_integers(rng, source, shape)
 
     def one(x, scale, zero):
-        difference = rounded(Fraction(x - zero), dtype)
-        if isinstance(difference, tuple):
-            return -np.inf if difference[1] else np.inf
-        y = rounded(difference * exact(scale), dtype)
+        """As ONNX's reference implementation: the product is in f32."""
+        product = Fraction(x - zero) * exact(scale)
+        y = rounded(product, np.float32)
+        y = y if isinstance(y, tuple) else rounded(y, dtype)
         if isinstance(y, tuple):
             return -np.inf if y[1] else np.inf
-        return float(y)
+        return np.copysign(float(y), -1 if product < 0 else 1)
 
     expected = np.array(each(one, x, spread(scale), spread(zero)), dtype).reshape(shape)
     add(cases, "dequantize_linear", [x, scale, zero], expected,

@@ -5,6 +5,7 @@
 #include "tools/castor/check_report.hpp"
 #include "tools/castor/command.hpp"
 #include "tools/castor/load_function.hpp"
+#include "tools/castor/load_model.hpp"
 #include "tools/castor/number_option.hpp"
 #include "tools/castor/tier_choice.hpp"
 #include "tools/emulator/emulator.hpp"
@@ -16,6 +17,7 @@ namespace {
 struct CheckOptions {
   std::string file;
   std::string function;
+  onnx::PlanOptions plan;           ///< where the file is a model
   std::optional<TierChoice> tiers;  ///< nothing: the tier in use
   uint64_t seed = 1;
   bool frame_pointers = false;
@@ -115,7 +117,8 @@ Result<size_t> check_function(const CheckOptions& options, const FunctionPtr& fu
 }
 
 Outcome check(const CheckOptions& options) {
-  const Result<std::vector<FunctionPtr>> functions = load_functions(options.file, options.function);
+  const Result<std::vector<FunctionPtr>> functions =
+      load_functions(options.file, options.function, options.plan);
   if (!functions) return failed(functions.error());
   const Result<std::vector<Tier>> tiers = chosen_tiers(options.tiers);
   if (!tiers) return failed(tiers.error());
@@ -148,6 +151,7 @@ void add_check(CLI::App& app, Action& action) {
   add_number_option<uint64_t>(*command, "--seed", options->seed, 0, UINT64_MAX, "N",
                               "seed of the random inputs")
       ->default_str(std::to_string(options->seed));
+  add_strict(*command, options->plan);
   command->add_option("--func", options->function, "check one function only")->type_name("NAME");
   command->add_flag("--self-test-corrupt", options->corrupt)->group("");  // hidden from --help
   command->footer(

@@ -9,6 +9,7 @@
 #include "tools/castor/command.hpp"
 #include "tools/castor/files.hpp"
 #include "tools/castor/load_function.hpp"
+#include "tools/castor/load_model.hpp"
 #include "tools/explorer/page.hpp"
 
 namespace castor::tools {
@@ -20,6 +21,7 @@ struct Stage;
 struct DumpOptions {
   std::string file;
   std::string function;
+  onnx::PlanOptions plan;        ///< where the file is a model
   const Stage* stage = nullptr;  ///< null: all of them
   std::optional<jit::Tier> tier;
   std::optional<jit::Core> core;
@@ -114,7 +116,8 @@ Outcome dump_codes(const std::vector<FunctionPtr>& functions, CodeFormat format,
 Outcome dump(const DumpOptions& options) {
   const bool is_asm = options.stage == nullptr || options.stage->stage == DumpStage::assembly;
   if (options.format && !is_asm) return wrong_use("--format and --mca are of --stage asm");
-  const Result<std::vector<FunctionPtr>> functions = load_functions(options.file, options.function);
+  const Result<std::vector<FunctionPtr>> functions =
+      load_functions(options.file, options.function, options.plan);
   if (!functions) return failed(functions.error());
   const Result<jit::Target> target = target_of(options);
   if (!target) return failed(target.error());
@@ -144,6 +147,7 @@ void add_dump(CLI::App& app, Action& action) {
           ->add_option("--html", options->page,
                        "write a page that shows all stages beside each other, for all tiers")
           ->type_name("FILE"));
+  add_strict(*command, options->plan);
   command->add_option("--func", options->function, "print one function only")->type_name("NAME");
   add_isa_option(*command, options->tier);
   add_core_option(*command, options->core);

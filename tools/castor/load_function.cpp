@@ -44,8 +44,9 @@ Result<std::vector<std::byte>> read_constant(const std::filesystem::path& folder
 
 }  // namespace
 
-Result<std::vector<FunctionPtr>> load_functions(const std::string& path, const std::string& name) {
-  if (is_model_file(path)) return load_model_functions(path, name);
+Result<std::vector<FunctionPtr>> load_functions(const std::string& path, const std::string& name,
+                                                const onnx::PlanOptions& plan) {
+  if (is_model_file(path)) return load_model_functions(path, name, plan);
   const Result<std::vector<std::byte>> text = read_file(path, max_text_bytes);
   if (!text) return text.error();
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -64,9 +65,10 @@ Result<std::vector<FunctionPtr>> load_functions(const std::string& path, const s
   return functions;
 }
 
-Result<FunctionPtr> load_function(const std::string& path, const std::string& name) {
-  if (is_model_file(path) && name.empty()) return load_model_function(path);
-  const Result<std::vector<FunctionPtr>> functions = load_functions(path, name);
+Result<FunctionPtr> load_function(const std::string& path, const std::string& name,
+                                  const onnx::PlanOptions& plan) {
+  if (is_model_file(path) && name.empty()) return load_model_function(path, plan);
+  const Result<std::vector<FunctionPtr>> functions = load_functions(path, name, plan);
   if (!functions) return functions.error();
   if (functions->size() == 1) return functions->front();
   return Error{ErrorCode::invalid_argument,

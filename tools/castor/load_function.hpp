@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/function.hpp"
+#include "runtime/onnx/plan.hpp"
 
 namespace castor::tools {
 
@@ -13,11 +14,13 @@ namespace castor::tools {
 /// there is a name, mistakes in other functions do not matter (see parse_function).
 /// `constant @weights` is read from weights.npy, or else from weights.bin (raw, dense, in the
 /// type's storage order) in the text's folder. Errors in the text read "path:line:column:
-/// message". Of a model of ONNX: the functions of its units.
-Result<std::vector<FunctionPtr>> load_functions(const std::string& path, const std::string& name);
+/// message". A model of ONNX gives the functions of its units, for which `plan` is.
+Result<std::vector<FunctionPtr>> load_functions(const std::string& path, const std::string& name,
+                                                const onnx::PlanOptions& plan = {});
 
 /// Like load_functions, but fails where there is more than one. Of a model without a name: the
 /// whole model.
-Result<FunctionPtr> load_function(const std::string& path, const std::string& name);
+Result<FunctionPtr> load_function(const std::string& path, const std::string& name,
+                                  const onnx::PlanOptions& plan = {});
 
 }  // namespace castor::tools

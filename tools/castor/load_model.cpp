@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "tools/onnx/model.hpp"
 
 namespace castor::tools {
@@ -26,8 +28,9 @@ Result<onnx::Plan> load_plan(const std::string& path, const onnx::PlanOptions& o
 }
 
 Result<std::vector<FunctionPtr>> load_model_functions(const std::string& path,
-                                                      const std::string& name) {
-  const Result<onnx::Plan> plan = load_plan(path);
+                                                      const std::string& name,
+                                                      const onnx::PlanOptions& options) {
+  const Result<onnx::Plan> plan = load_plan(path, options);
   if (!plan) return plan.error();
   std::vector<FunctionPtr> functions;
   for (const onnx::Unit& unit : plan->units) {
@@ -38,12 +41,17 @@ Result<std::vector<FunctionPtr>> load_model_functions(const std::string& path,
   return in_file(path, {ErrorCode::invalid_argument, what});
 }
 
-Result<FunctionPtr> load_model_function(const std::string& path) {
-  const Result<onnx::Plan> plan = load_plan(path);
+Result<FunctionPtr> load_model_function(const std::string& path, const onnx::PlanOptions& options) {
+  const Result<onnx::Plan> plan = load_plan(path, options);
   if (!plan) return plan.error();
   Result<FunctionPtr> function = whole_function(*plan);
   if (!function) return in_file(path, function.error());
   return function;
+}
+
+void add_strict(CLI::App& command, onnx::PlanOptions& options) {
+  command.add_flag("--strict", options.strict,
+                   "take quantized units of float operators node by node");
 }
 
 }  // namespace castor::tools

@@ -62,8 +62,10 @@ void print_fates(const Plan& plan) {
   const std::vector<Fate> fates = fates_of(plan);
   for (size_t i = 0; i < fates.size(); ++i) fmt::print("{}: {}\n", plan.read[i], fates[i].text);
   const auto left = std::ranges::count(fates, Verdict::Kind::left, &Fate::kind);
-  fmt::print("{} of {} nodes taken, in {} function{}\n", fates.size() - static_cast<size_t>(left),
-             fates.size(), plan.units.size(), plan.units.size() == 1 ? "" : "s");
+  const auto unread = std::ranges::count(fates, Verdict::Kind::unread, &Fate::kind);
+  const std::string needless = unread == 0 ? "" : fmt::format("; {} not needed", unread);
+  fmt::print("{} of {} nodes taken, in {} function{}{}\n", std::ssize(fates) - left - unread,
+             fates.size(), plan.units.size(), plan.units.size() == 1 ? "" : "s", needless);
   const bool has_fused = std::ranges::any_of(
       plan.graph.nodes, [](const onnx::Node& node) { return node.origins.size() > 1; });
   if (has_fused) {
@@ -119,8 +121,7 @@ void add_onnx(CLI::App& app, Action& action) {
   command->add_option("FILE", options->file, "model")->required()->type_name("");
   command->add_option("--functions", options->folder, "write the functions into this folder")
       ->type_name("DIR");
-  command->add_flag("--strict", options->plan.strict,
-                    "take quantized units of float operators node by node");
+  add_strict(*command, options->plan);
   command->footer(
       "Every node is listed: with the function that takes it, or with the reason why it is left.\n"
       "run, check and dump take models too (names that end in .onnx).");

@@ -7,6 +7,7 @@
 #include "ir/verify/infer.hpp"
 #include "tools/castor/command.hpp"
 #include "tools/castor/load_function.hpp"
+#include "tools/castor/load_model.hpp"
 #include "tools/castor/number_option.hpp"
 #include "tools/castor/observe_options.hpp"
 #include "tools/castor/profile.hpp"
@@ -19,6 +20,7 @@ namespace {
 struct RunOptions {
   std::string file;
   std::string function;
+  onnx::PlanOptions plan;  ///< where the file is a model
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
   RuntimeOptions runtime;
@@ -152,7 +154,7 @@ Status compute(const FunctionPtr& function, const RunOptions& options,
 }
 
 Outcome run_function(const RunOptions& options) {
-  const Result<FunctionPtr> function = load_function(options.file, options.function);
+  const Result<FunctionPtr> function = load_function(options.file, options.function, options.plan);
   if (!function) return failed(function.error());
   if (Outcome wrong = check_counts(**function, options)) return wrong;
   const Result<std::vector<Array>> inputs = InputReader(**function, options).read();
@@ -180,6 +182,7 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("--out", options->outputs, "output tensor, once for each, in order")
       ->allow_extra_args(false)
       ->type_name("Y.npy");
+  add_strict(*command, options->plan);
   command->add_option("--func", options->function, "function to run, where the text has several")
       ->type_name("NAME");
   add_number_option<int>(*command, "--threads", options->threads, 0, 256, "N",

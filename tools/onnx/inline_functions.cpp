@@ -78,7 +78,13 @@ class Inliner {
     }
     const std::string prefix = fmt::format("{}#{}/", caller.op_type(), calls_++);
     const Names names = names_of(caller, function);
+    const std::set<std::string> defined = defined_in(function);
     std::vector<NodeProto*> body;
+    copied_nodes_ += static_cast<size_t>(function.node_size());
+    if (copied_nodes_ > max_nodes) {
+      return Error{ErrorCode::limit_exceeded, fmt::format("{}: functions bring more than {} nodes",
+                                                          name_of(caller), max_nodes)};
+    }
     for (const NodeProto& node : function.node()) {
       copied_bytes_ += node.ByteSizeLong();
       if (copied_bytes_ > max_copied_bytes) {
@@ -86,7 +92,10 @@ class Inliner {
                      fmt::format("{}: copies of functions' nodes take more than {} bytes",
                                  name_of(caller), max_copied_bytes)};
       }
-      body.push_back(copy(node, caller, function, names, prefix));
+      NodeProto* made = copy(node, caller, function, names, prefix);
+      const auto renamed = [&](const std::string& name) { return outside(name, names, prefix); };
+      rename_in_bodies(*made, defined, renamed);
+      body.push_back(made);
     }
     return add(body, opsets_of(function.opset_import()), depth + 1);
   }
@@ -109,17 +118,20 @@ class Inliner {
     if (store_ == nullptr) store_ = model_.add_functions();
     NodeProto* made = store_->add_node();
     *made = node;
-    made->set_name(prefix + node.name());
-    const auto renamed = [&](const std::string& name) {
-      if (name.empty()) return name;
-      const auto at = names.find(name);
-      return at == names.end() ? prefix + name : at->second;
-    };
-    for (std::string& name : *made->mutable_input()) name = renamed(name);
-    for (std::string& name : *made->mutable_output()) name = renamed(name);
+    made->set_name(
+        prefix + (node.name().empty() ? fmt::format("{}", store_->node_size() - 1) : node.name()));
+    for (std::string& name : *made->mutable_input()) name = outside(name, names, prefix);
+    for (std::string& name : *made->mutable_output()) name = outside(name, names, prefix);
     set_attributes(*made, caller, function);
-    rename_in_bodies(*made, defined_in(function), renamed);
     return made;
+  }
+
+  /// What a value of a function is called where it was called from.
+  static std::string outside(const std::string& name, const Names& names,
+                             const std::string& prefix) {
+    if (name.empty()) return name;
+    const auto at = names.find(name);
+    return at == names.end() ? prefix + name : at->second;
   }
 
   /// The values that a function's bodies may read of it.
@@ -181,6 +193,7 @@ class Inliner {
   FunctionProto* store_ = nullptr;
   std::vector<FlatNode> flat_;
   size_t calls_ = 0;
+  size_t copied_nodes_ = 0;
   size_t copied_bytes_ = 0;
 };
 

@@ -237,12 +237,19 @@ class Reader {
     return {};
   }
 
-  /// What a body reads of the graph becomes an input of its node.
+  /// What a body reads of the graph, and does not define itself, becomes an input of its node.
   void read_body(const GraphProto& body, Node& node) {
     const auto use = [&](const std::string& name) {
-      if (const auto at = values_.find(name); at != values_.end())
-        node.inputs.push_back(at->second);
+      const auto at = values_.find(name);
+      if (at != values_.end() && !own_.contains(name)) node.inputs.push_back(at->second);
     };
+    std::vector<std::string> own;
+    for (const ValueInfoProto& input : body.input()) own.push_back(input.name());
+    for (const TensorProto& initializer : body.initializer()) own.push_back(initializer.name());
+    for (const NodeProto& inner : body.node()) {
+      own.insert(own.end(), inner.output().begin(), inner.output().end());
+    }
+    own_.insert(own.begin(), own.end());
     for (const NodeProto& inner : body.node()) {
       for (const std::string& input : inner.input()) use(input);
       for (const AttributeProto& attribute : inner.attribute()) {
@@ -251,6 +258,7 @@ class Reader {
       }
     }
     for (const ValueInfoProto& output : body.output()) use(output.name());
+    for (const std::string& name : own) own_.erase(own_.find(name));
   }
 
   Result<onnx::AttributeValue> read_attribute(const AttributeProto& attribute,
@@ -280,7 +288,8 @@ class Reader {
   Graph graph_;
   std::unordered_map<std::string, ValueIndex> values_;
   std::unordered_set<std::string> bindings_;
-  std::unordered_set<ValueIndex> foreign_;  ///< initializers that are inputs of the graph
+  std::unordered_multiset<std::string> own_;  ///< names that the bodies around a node define
+  std::unordered_set<ValueIndex> foreign_;    ///< initializers that are inputs of the graph
 };
 
 }  // namespace

@@ -54,7 +54,7 @@ Outputs is_inf(const Node& node, Translation& into) {
   const ValueId x = into.input(node, 0);
   const bool negative = node.integer("detect_negative", 1) != 0;
   const bool positive = node.integer("detect_positive", 1) != 0;
-  if (!negative && !positive) into.refuse("it looks for infinities of no sign");
+  if (!negative && !positive) return {into.binary(OpKind::less, x, x)};  // false of any number
   const ValueId magnitude = negative && positive ? into.unary(OpKind::abs, x) : x;
   const ValueId limit = into.scalar(positive ? infinity : -infinity, into.element(x));
   return {into.binary(OpKind::equal, magnitude, limit)};
@@ -76,6 +76,9 @@ Outputs pow(const Node& node, Translation& into) {
   const Tensor* exponent = into.known(node, 1);
   if (exponent == nullptr || !is_two(*exponent)) into.refuse("the exponent is not 2.0");
   const ValueId x = into.input(node, 0);
+  if (!into.refusal() && exponent->shape.rank() > into.rank(x)) {
+    into.refuse("the exponent has more axes than the base");
+  }
   return {into.binary(OpKind::mul, x, x)};
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX's operators of quantized tensors: each is one op of castor (ir/README.md, Compositions).
+#include <fmt/format.h>
+
 #include "runtime/onnx/rules/rules.hpp"
 
 namespace castor::onnx {
@@ -15,10 +17,26 @@ Attributes granularity_of(const Node& node) {
   return attributes;
 }
 
+/// The type that an attribute names, or `otherwise` where it does not; 0 names none.
+ElementType type_of_attribute(const Node& node, Translation& into, std::string_view attribute,
+                              ElementType otherwise) {
+  const int64_t data_type = node.integer(attribute, 0);
+  if (data_type == 0) return otherwise;
+  const auto named = element_type_of(data_type);
+  if (!named) into.refuse(fmt::format("{} is {}", attribute, data_type_name(data_type)));
+  return named.value_or(otherwise);
+}
+
 /// The zero point's type, else output_dtype (from 21 on), else u8.
-ElementType quantized_type(const Node& node, const Translation& into, ValueId zero_point) {
-  if (zero_point != no_value) return into.element(zero_point);
-  return element_type_of(node.integer("output_dtype", 0)).value_or(ElementType::u8);
+ElementType quantized_type(const Node& node, Translation& into, ValueId zero_point) {
+  const ElementType otherwise =
+      zero_point != no_value && !into.refusal() ? into.element(zero_point) : ElementType::u8;
+  const ElementType named = type_of_attribute(node, into, "output_dtype", otherwise);
+  if (zero_point != no_value && named != otherwise) {
+    into.refuse(
+        fmt::format("output_dtype is {}, its zero point {}", name_of(named), name_of(otherwise)));
+  }
+  return named;
 }
 
 FunctionBuilder::Quantized quantized(const Node& node, Translation& into, size_t first) {
@@ -37,8 +55,9 @@ Outputs quantize_linear(const Node& node, Translation& into) {
   const ElementType to = quantized_type(node, into, zero_point);
   Attributes attributes = granularity_of(node);
   if (node.integer("saturate", 1) == 0) attributes.push_back({"saturate", {false}});
-  if (const auto precision = element_type_of(node.integer("precision", 0))) {
-    attributes.push_back({"precision", {Identifier{std::string(name_of(*precision))}}});
+  if (node.integer("precision", 0) != 0) {
+    const ElementType precision = type_of_attribute(node, into, "precision", ElementType::f32);
+    attributes.push_back({"precision", {Identifier{std::string(name_of(precision))}}});
   }
   if (into.refusal()) return {};
   return {into.builder().quantize_linear(x, scale, zero_point, to, std::move(attributes))};
@@ -49,8 +68,8 @@ Outputs dequantize_linear(const Node& node, Translation& into) {
   const ValueId scale = into.input(node, 1);
   const ValueId zero_point = into.optional_input(node, 2);
   if (into.refusal()) return {};
-  const ElementType to =
-      element_type_of(node.integer("output_dtype", 0)).value_or(into.element(scale));
+  const ElementType to = type_of_attribute(node, into, "output_dtype", into.element(scale));
+  if (into.refusal()) return {};
   return {into.builder().dequantize_linear(x, scale, zero_point, to, granularity_of(node))};
 }
 

@@ -59,15 +59,20 @@ std::optional<int64_t> count_of(const Translation& into, ValueId x,
   return element_count(extents);
 }
 
-/// The sum divided by the number of elements.
+/// The sum divided by the number of elements, of 16-bit floats in f32: their types hold few sums.
 Outputs mean(Translation& into, ValueId x, const ReductionOptions& options) {
   const std::optional<int64_t> count = count_of(into, x, options);
   if (!count) into.refuse("the number of elements is not known");
   if (options.axes && options.axes->empty()) return {x};
-  const ValueId sum = reduced(into, OpKind::reduce_sum, x, options);
   if (into.refusal()) return {};
-  const ValueId divisor = into.scalar(static_cast<float>(*count), into.element(x));
-  return {into.binary(OpKind::div, sum, divisor)};
+  const ElementType type = into.element(x);
+  const bool is_wide = bits_of(type) > 16 || !is_float(type);
+  const ValueId numbers = is_wide ? x : into.builder().convert(x, ElementType::f32);
+  const ValueId sum = reduced(into, OpKind::reduce_sum, numbers, options);
+  if (into.refusal()) return {};
+  const ValueId divisor = into.scalar(static_cast<float>(*count), into.element(numbers));
+  const ValueId result = into.binary(OpKind::div, sum, divisor);
+  return {is_wide ? result : into.builder().convert(result, type)};
 }
 
 }  // namespace

@@ -192,13 +192,34 @@ TEST(QuantizeMx, MistakesAreTyped) {
       {"f32[64]", "quantize_mx %x {format = mxfp4} : f8e4m3",
        "the result is f8e4m3, expected f4e2m1 for mxfp4"},
       {"f32[64]", "quantize_mx %x {format = nvfp4} : f4e2m1", "found no tensor's scale"},
-      {"f32[?, 64]", "quantize_mx %x {format = mxfp4} : f4e2m1",
-       "axis 0 of f32[?, 64] has no name, expected a number or a name, as ?n"},
+      {"f32[?, ?n, 64]", "quantize_mx %x {format = mxfp4} : f4e2m1",
+       "axis 0 of f32[?, ?n, 64] has no name, expected a number or a name, as ?n"},
+      {"f32[?, 0, 64]", "quantize_mx %x {format = mxfp4} : f4e2m1",
+       "axis 0 of f32[?, 0, 64] has no name, expected a number or a name, as ?n"},
       {"i8[64]", "quantize_mx %x {format = mxfp4} : f4e2m1", "operand 0 is i8"},
   };
   for (const Row& row : mistakes) {
     const std::string error = error_of(row.x, row.operation);
     EXPECT_NE(error.find(row.message), std::string::npos) << error;
+  }
+}
+
+/// Beside known extents one that has no name is what the elements leave.
+TEST(QuantizeMx, OneExtentNeedsNoName) {
+  for (const char* extent : {"64", "70"}) {
+    const auto function = parse_function(
+        fmt::format("func @f(%x: f32[?]) -> f4e2m1[?, {0}] {{\n  %m = reshape %x : [?, {0}]\n"
+                    "  %y, %s = quantize_mx %m {{format = mxfp4}} : f4e2m1\n  return %y\n}}\n",
+                    extent));
+    ASSERT_TRUE(function.ok()) << function.error().to_string();
+    for (const int64_t rows : {0, 1, 5}) {
+      Patterns x{f32, {rows * std::stoll(extent)}, {}};
+      for (int64_t i = 0; i < x.shape[0]; ++i) {
+        x.elements.push_back(std::bit_cast<uint32_t>(static_cast<float>(i % 97) - 40));
+      }
+      const Patterns expected = interpreted(**function, {x});
+      EXPECT_EQ(mistake_anywhere(*function, {x}, expected), "") << extent << ", " << rows;
+    }
   }
 }
 

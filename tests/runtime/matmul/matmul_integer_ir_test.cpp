@@ -108,6 +108,17 @@ TEST(MatmulCanonical, IsSplitWhereNoConvolutionTakesItsZeroPoints) {
             "  return %f\n}\n");
 }
 
+/// Names of extents that results alone have are not taken for others.
+TEST(MatmulCanonical, KeepsNamesOfResultsApart) {
+  const auto function = parse_function(
+      "func @r(%a: u8[?, ?], %b: i8[?, ?], %z: u8[?], %w: i8[?]) -> (i32[?d1, ?d0]) {\n"
+      "  %y = matmul_integer %a, %b, %z, %w\n  return %y\n}\n");
+  ASSERT_TRUE(function) << function.error().to_string();
+  const std::string text = print(*canonicalize(*function));
+  EXPECT_TRUE(text.starts_with("func @r(%a: u8[?d2, ")) << text;
+  EXPECT_NE(text.find("-> (i32[?d1, ?d0])"), std::string::npos) << text;
+}
+
 TEST(MatmulCanonical, SumsOfAConstantAreConstants) {
   const auto function = parse_function(
       "func @f(%a: u8[?, 3], %z: u8[?]) -> (i32[?, 2]) {\n"

@@ -133,6 +133,81 @@ def body_of_if() -> bytes:
     return model.serialized()
 
 
+def function_beside_a_layer(name: str, activation: str = "Exp") -> bytes:
+    """A function of the model, of one input, before a layer."""
+    model = Model()
+    x = model.input("x", [1, 8, 14, 14])
+    model.nodes.append(helper.make_node(name, [x], ["called"], domain="acme"))
+    model.output(model.add(activation, [model.layer("called", 8, 8)]), [1, 8, 14, 14])
+    made = onnx.ModelProto.FromString(model.serialized())
+    body = helper.make_node("Exp", ["a"], ["b"])
+    opsets = [helper.make_opsetid("", model.opset)]
+    made.functions.append(helper.make_function("acme", name, ["a"], ["b"], [body], opsets))
+    made.opset_import.append(helper.make_opsetid("acme", 1))
+    return made.SerializeToString()
+
+
+def path_through_a_constant(kind: str) -> bytes:
+    """A layer whose result meets what follows from its type alone."""
+    model = Model()
+    real = model.add("Relu", [model.layer(model.input("x", [1, 8, 14, 14]), 8, 8)])
+    if kind == "Size":
+        count = model.add("Cast", [model.add("Size", [real])], to=F32)
+        result = model.add("Div", [real, count])
+    elif kind == "CastLike":
+        number = model.add("CastLike", [model.constant(np.array(3, np.int32)), real])
+        result = model.add("Mul", [model.add("Neg", [real]), number])
+    else:
+        result = model.add("Expand", [model.add("Neg", [real]), model.add("Shape", [real])])
+    model.output(result, [1, 8, 14, 14])
+    return model.serialized()
+
+
+def unit_beside_a_reader(is_output: bool) -> bytes:
+    """A quantized depthwise convolution whose dequantized input is read by others as well."""
+    model = Model(opset=13)
+    x = model.input("x", [1, 16, 14, 14], U8)
+    scale, zero = model.constant(np.float32(0.02)), model.constant(np.array(128, np.uint8))
+    real = model.add("DequantizeLinear", [x, scale, zero])
+    w = model.add("DequantizeLinear",
+                  [model.weights(16, 1, 3, 3), model.constant(np.float32(0.01)),
+                   model.constant(np.array(0, np.int8))])
+    total = model.add("Conv", [real, w], group=16, pads=[1] * 4)
+    y = model.add("QuantizeLinear", [total, model.constant(np.float32(0.03)), zero])
+    model.output(y, [1, 16, 14, 14], U8)
+    model.output(real if is_output else model.add("Exp", [real]), [1, 16, 14, 14])
+    return model.serialized()
+
+
+def pow_of_another_rank() -> bytes:
+    """A layer, and beside it a square whose exponent has more axes than its base."""
+    model = Model()
+    model.output(model.layer(model.input("x", [1, 8, 14, 14]), 8, 8), [1, 8, 14, 14])
+    base = model.constant(np.float32([1, 2, 3]))
+    base = model.add("Add", [base, model.add("ReduceMax", ["x"], keepdims=0)])
+    model.output(model.add("Pow", [base, model.constant(np.full((1, 1), 2, np.float32))]), [1, 3])
+    return model.serialized()
+
+
+def branches_of_equal_names(differ: bool) -> bytes:
+    """Two branches whose values have the same names."""
+    model = Model()
+    x = model.add("Abs", [model.input("x", [1, 8, 14, 14])])
+    branches = {}
+    for name in ("then_branch", "else_branch"):
+        inner = Model()
+        if differ and name == "else_branch":
+            inner.random = np.random.default_rng(12)
+        inner.output(inner.layer(x, 8, 8), [1, 8, 14, 14])
+        for node in inner.nodes:
+            node.name = f"{name}_{node.name}"
+        branches[name] = helper.make_graph(inner.nodes, name, [], inner.outputs, inner.constants)
+    condition = model.add("Greater", [model.add("ReduceMax", [x], keepdims=0),
+                                      model.constant(np.float32(1))])
+    model.output(model.add("If", [condition], **branches), [1, 8, 14, 14])
+    return model.serialized()
+
+
 def unknown_rank() -> bytes:
     model = Model()
     model.inputs.append(helper.make_tensor_value_info("x", F32, None))

@@ -45,7 +45,8 @@ def options_of_castor(options: dict[str, str]) -> dict[str, str]:
     return defaults | options
 
 
-def session(model: bytes, castor: bool = True, level: int = 99, **options: str):
+def session(model: bytes, castor: bool = True, level: int = 99,
+            config: dict[str, str] | None = None, **options: str):
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = 3
     settings.intra_op_num_threads = 1
@@ -54,6 +55,8 @@ def session(model: bytes, castor: bool = True, level: int = 99, **options: str):
                                          2: levels.ORT_ENABLE_EXTENDED,
                                          99: levels.ORT_ENABLE_ALL}[level]
     settings.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    for name, value in (config or {}).items():
+        settings.add_session_config_entry(name, value)
     if castor:
         settings.add_provider_for_devices(devices(), options_of_castor(options))
     # An error of the provider is an error of the session, instead of one without castor.
@@ -120,6 +123,57 @@ class PluginTest(unittest.TestCase):
         names = self.same_bits(model, {"x": images(2, 16, 28, 28)})
         self.assertEqual(names, sorted(LAYER * 3 + ["Relu"] * 3 + ["MaxPool", "Add"]))
         self.assertEqual(groups(session(model)), 1)
+
+    def test_other_domains_have_other_operators(self) -> None:
+        """A function of the model that is called like ONNX's own operator, of one input."""
+        for name in ("MatMulInteger", "QLinearConv", "MaxPool", "Erf", "Relu"):
+            with self.subTest(name=name):
+                model = models.function_beside_a_layer(name)
+                self.assertEqual(self.same_bits(model, {"x": images(1, 8, 14, 14)}), sorted(LAYER))
+
+    def test_a_model_with_functions_is_asked_for_twice(self) -> None:
+        """Before and after they are inlined: the layer is the same one."""
+        model = models.function_beside_a_layer("My", "Relu")
+        for level in (0, 99):
+            with self.subTest(level=level):
+                names = self.same_bits(model, {"x": images(1, 8, 14, 14)}, level)
+                self.assertEqual(names, sorted(LAYER + ["Relu"]))
+
+    def test_paths_through_what_is_known(self) -> None:
+        """ONNX Runtime runs what castor folds: a group has no path through it."""
+        for kind in ("Size", "CastLike", "Shape"):
+            for level in (0, 1, 99):
+                with self.subTest(kind=kind, level=level):
+                    model = models.path_through_a_constant(kind)
+                    names = self.same_bits(model, {"x": images(1, 8, 14, 14)}, level)
+                    self.assertEqual([name for name in names if name in LAYER], sorted(LAYER))
+
+    def test_units_whose_inputs_others_read(self) -> None:
+        """ONNX Runtime computes what stays beside a unit; the unit's nodes read that."""
+        x = np.random.default_rng(1).integers(0, 256, (1, 16, 14, 14)).astype(np.uint8)
+        for is_output in (False, True):
+            for level in (0, 99):
+                with self.subTest(is_output=is_output, level=level):
+                    model = models.unit_beside_a_reader(is_output)
+                    config = {"session.disable_quant_qdq": "1"}
+                    ours = session(model, level=level, config=config, min_gain="0.1")
+                    theirs = session(model, False, level, config)
+                    for found, wanted in zip(ours.run(None, {"x": x}), theirs.run(None, {"x": x}),
+                                             strict=True):
+                        np.testing.assert_allclose(found, wanted, atol=1)
+
+    def test_one_node_that_contradicts_itself_is_left(self) -> None:
+        """Pow broadcasts to the exponent's rank, which castor does not; the layer is taken."""
+        names = self.same_bits(models.pow_of_another_rank(), {"x": images(1, 8, 14, 14)})
+        self.assertEqual([name for name in names if name in LAYER], sorted(LAYER))
+
+    def test_branches_of_equal_names(self) -> None:
+        """Those that compute the same are one group's; of others one is left."""
+        for differ in (False, True):
+            with self.subTest(differ=differ):
+                model = models.branches_of_equal_names(differ)
+                names = self.same_bits(model, {"x": images(1, 8, 14, 14)})
+                self.assertEqual(names.count("ConvInteger"), 1 if differ else 2)
 
     def test_every_tier_gives_the_same_bits(self) -> None:
         flags = cpu_flags()
