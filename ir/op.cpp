@@ -121,6 +121,7 @@ constexpr AttributeRule quantize_mx_attributes[] = {
     {.name = "axis", .kind = AttributeKind::integer},
     {.name = "block", .kind = AttributeKind::integer},
     {.name = "scale_rule", .kind = AttributeKind::identifier, .choices = mx_scale_rules},
+    {.name = "scaling", .kind = AttributeKind::identifier, .choices = scalings},
 };
 constexpr std::span<const AttributeRule> dequantize_mx_attributes =
     std::span(quantize_mx_attributes).first(3);

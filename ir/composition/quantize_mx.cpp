@@ -71,6 +71,8 @@ Status check_operands(const CompositionCall& call, const MxFormat& format) {
   }
   const bool has_rule = !call.identifier("scale_rule").empty();
   if (has_rule && format.has_tensor_scale) return refused("found a scale_rule", "none");
+  const bool has_scaling = !call.identifier("scaling").empty();
+  if (has_scaling && !format.has_tensor_scale) return refused("found scaling", "none");
   if (!call.has(tensor_scale)) return {};
   const TensorType& scale = call.type_of(tensor_scale);
   if (scale.element == ElementType::f32 && may_be_single(scale.shape)) return {};
@@ -242,6 +244,17 @@ ValueId coded(const Quantizing& q, ValueId quotients) {
   return builder.convert(quotients, q.format.element, options);
 }
 
+/// Numbers over the factor of their block, as `scaling` says.
+ValueId quotients_of(const Quantizing& q, ValueId factors) {
+  FunctionBuilder& builder = q.builder();
+  const ValueId numbers = in_type(builder, q.call.operands[0], q.type);
+  if (q.call.identifier("scaling") != "reciprocal") {
+    return builder.binary(OpKind::div, numbers, factors, q.blocks());
+  }
+  const ValueId reciprocals = builder.binary(OpKind::div, scalar(q, 1, q.type), factors);
+  return builder.binary(OpKind::mul, numbers, reciprocals, q.blocks());
+}
+
 /// A block of zeros has scale 0, also where the tensor is zeros and so is its scale: 0 / 0 would
 /// make every element NaN.
 std::vector<ValueId> with_tensor_scale(const Quantizing& q) {
@@ -255,8 +268,7 @@ std::vector<ValueId> with_tensor_scale(const Quantizing& q) {
   const ValueId scales = builder.convert(builder.select(is_zero, zero, quotient), q.format.scale,
                                          {.overflow = Overflow::saturate});
   const ValueId factors = builder.binary(OpKind::mul, in_type(builder, scales, q.type), common);
-  const ValueId numbers = in_type(builder, q.call.operands[0], q.type);
-  return {coded(q, builder.binary(OpKind::div, numbers, factors, q.blocks())), scales};
+  return {coded(q, quotients_of(q, factors)), scales};
 }
 
 }  // namespace

@@ -192,21 +192,37 @@ class Splitter {
     finish(matmul, product, builder_.binary(OpKind::mul, row_zero_points(matmul), sums_of_b));
   }
 
+  /// Sums of rows of a less its zero points, as a product with ones.
+  ValueId multiplied_rows(const Operation& matmul, const Dim& depth) {
+    constexpr std::byte one[] = {std::byte{1}};
+    const ValueId ones =
+        builder_.broadcast(builder_.constant({ElementType::u8, {}}, one), {depth, Dim(1)});
+    return builder_.matmul_integer(operand(matmul, a), ones, operand(matmul, a_zero_point));
+  }
+
+  /// The same where no shape can say how many ones there are.
+  ValueId added_rows(const Operation& matmul) {
+    ValueId numbers = builder_.convert(operand(matmul, a), ElementType::i32);
+    if (operand(matmul, a_zero_point) != no_value) {
+      ValueId zeros = row_zero_points(matmul);
+      if (shape_of(matmul, a).size() == 1) zeros = builder_.reshape(zeros, {Dim(1)});
+      numbers = builder_.binary(OpKind::sub, numbers, zeros);
+    }
+    return builder_.reduce(OpKind::reduce_sum, numbers, {.axes = {{-1}}, .keep_dims = true});
+  }
+
   /// False, and nothing is added, where the types do not say enough.
   bool split_by_row_sums(const Operation& matmul) {
     const Dim depth = depth_of(matmul);
     Shape zeros = shape_of(matmul, b_zero_point);
     const bool drops_axis = shape_of(matmul, a).size() == 1 && zeros.size() > 1;
     if (drops_axis) zeros.erase(zeros.end() - 2);  // y has none for the row of a
-    if (is_open(depth) || (drops_axis && std::ranges::count_if(zeros, is_open) > 1)) return false;
+    if (drops_axis && std::ranges::count_if(zeros, is_open) > 1) return false;
 
     const ValueId left = operand(matmul, a);
     const ValueId left_zero = operand(matmul, a_zero_point);
-    constexpr std::byte one[] = {std::byte{1}};
-    const ValueId ones =
-        builder_.broadcast(builder_.constant({ElementType::u8, {}}, one), {depth, Dim(1)});
     // Before the product itself: of two convolutions that feed one nest, the later is fused.
-    const ValueId sums = builder_.matmul_integer(left, ones, left_zero);
+    const ValueId sums = is_open(depth) ? added_rows(matmul) : multiplied_rows(matmul, depth);
     const ValueId product = builder_.matmul_integer(left, operand(matmul, b), left_zero);
     ValueId zero_points = builder_.convert(operand(matmul, b_zero_point), ElementType::i32);
     if (drops_axis) zero_points = builder_.reshape(zero_points, zeros);
@@ -285,8 +301,8 @@ std::string reason_not_split(const Function& function) {
   const Operation* matmul = find_unsplit(function);
   if (matmul == nullptr) return {};
   return fmt::format(
-      "%{} = matmul_integer: zero points of b by column, with zero points of a by row or a b of "
-      "several batches, need extents that are numbers or a parameter's, found a {} and b {}",
+      "%{} = matmul_integer: zero points of b by column and matrix, with a vector a, need extents "
+      "that are numbers or have names, but for one of them; found a {} and b {}",
       function.values[matmul->results[0]].name,
       to_string(function.type_of(matmul->operands[a]).shape),
       to_string(function.type_of(matmul->operands[b]).shape));

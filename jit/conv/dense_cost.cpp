@@ -193,7 +193,7 @@ CostEvent packing_event(const DensePlan& plan, const Target& target) {
     return in_bytes ? packed_nhwc : packed_one_by_one;
   }
   const bool holds_columns = layout == PackedLayout::columns4;
-  if (!in_bytes || !fits(pack_input_spec(plan), target)) {
+  if (!has_packing_code(plan, target)) {
     return plan.columns.stride <= 2 && !holds_columns ? packed_by_loops : packed_one_by_one;
   }
   if (holds_columns) return packed_columns4;
@@ -312,9 +312,7 @@ EventCounts cost_of(const DensePlan& plan, const ConvolutionProblem& problem,
   const bool sums_itself = plan.planes() && plan.planes()->packed_by == PackedBy::nobody;
   // Also where the first tile of channels adds them up: a problem does not tell one zero point of
   // all weights from several.
-  if (has_window_sums && multiplies_bytes(plan.engine) && !sums_itself) {
-    block += window_sum_cost(plan, costs_on(target));
-  }
+  if (has_window_sums && !sums_itself) block += window_sum_cost(plan, costs_on(target));
   EventCounts image = block * blocks_of(plan);
   image += packing_cost(plan, problem, target);
   if (!problem.has_constant_weights) {

@@ -95,13 +95,17 @@ PackInput pack_input_spec(const DensePlan& plan) {
   constexpr int64_t max_stride = 65;  // code has smaller ones
   PackInput spec = {
       .layout = plan.planes()->layout,
-      .engine = multiplies_bytes(plan.engine) ? ProductEngine::u8_i8_dot : ProductEngine::i16_pairs,
       .column_stride = static_cast<int>(std::min<int64_t>(plan.columns.stride, max_stride))};
   if (spec.layout != PackedLayout::im2col) return spec;
   spec.filter_rows = static_cast<int>(plan.geometry.group_channels() * plan.rows.kernel);
   spec.filter_columns = static_cast<int>(plan.columns.kernel);
   spec.dilation = static_cast<int>(plan.columns.dilation);
   return spec;
+}
+
+bool has_packing_code(const DensePlan& plan, const Target& target) {
+  return plan.planes() && plan.geometry.layout == ConvolutionLayout::nchw &&
+         multiplies_bytes(plan.engine) && fits(pack_input_spec(plan), target);
 }
 
 namespace {

@@ -128,10 +128,15 @@ struct DensePlan : PlaneAxes {
   bool transposes() const {
     return geometry.layout == ConvolutionLayout::nhwc && is_pixel_vectorised();
   }
-  /// Output channels of a group's last tile.
-  int last_channels() const {
-    return static_cast<int>(geometry.group_out_channels() - (channel_tiles - 1) * tile.channels);
+  /// Output channels of a group before a tile of them; after the last tile: all.
+  int64_t first_channel(int64_t channel_tile) const {
+    return std::min<int64_t>(channel_tile * tile.channels, geometry.group_out_channels());
   }
+  /// Output channels of a tile of a group, of which the last one may have fewer.
+  int channels_of(int64_t channel_tile) const {
+    return static_cast<int>(first_channel(channel_tile + 1) - first_channel(channel_tile));
+  }
+  int last_channels() const { return channels_of(channel_tiles - 1); }
   /// Channels of a tile of that many vectors of them.
   int channels_of_tile(int vectors) const {
     return static_cast<int>(std::min(int64_t{vectors} * lanes, geometry.group_out_channels()));
@@ -194,7 +199,9 @@ inline constexpr int64_t max_filter_positions = int64_t{1} << 20;
 /// Whether the filter is small enough to be planned; the error (unsupported) says what is not.
 Status check_filter(const ConvolutionGeometry& geometry);
 
-/// What the code that packs the plan's input depends on.
+/// Whether generated code packs the plan's input; else loops do, or nothing is packed.
+bool has_packing_code(const DensePlan& plan, const Target& target);
+/// What that code depends on.
 PackInput pack_input_spec(const DensePlan& plan);
 
 /// All dense plans of a problem; at least one.

@@ -18,15 +18,13 @@ struct ConvolutionProblem {
   bool w_is_signed = true;
   bool has_weight_zero_points = false;  ///< given as an operand, whatever its values
   bool has_constant_weights = true;     ///< else each call packs them
-
-  /// Whether kernels that multiply u8 by i8 subtract window sums times zero points: unsigned
-  /// weights have a zero point of 128 after their sign flip.
-  bool needs_window_sums() const { return has_weight_zero_points || !w_is_signed; }
 };
 
-/// Whether kernels with that engine subtract window sums times zero points.
+/// Whether kernels with that engine subtract window sums times zero points: i16 pairs are less
+/// them, and unsigned weights have one of 128 after a sign flip.
 inline bool subtracts_window_sums(ProductEngine engine, const ConvolutionProblem& problem) {
-  return takes_u8_by_i8(engine) ? problem.needs_window_sums() : problem.has_weight_zero_points;
+  const bool is_shifted = takes_u8_by_i8(engine) && !problem.w_is_signed;
+  return multiplies_bytes(engine) && (problem.has_weight_zero_points || is_shifted);
 }
 
 /// The geometry with the images of a batch as one row of pixels, where nothing but the batch axis

@@ -11,60 +11,65 @@
 
 namespace castor::jit {
 
-enum class CostEvent : uint8_t {
-  cache_block,
-  kernel_call,
-  k_loop,
-  unaligned_load,
-  weight_broadcast,
-  l2_vector,
-  operand_load,
-  sign_flipped_operand,
-  stored_vector,
-  split_stored_vector,
-  compressed_vector,
-  stalled_tile,
-  nhwc_stored_vector,
-  staged_vector,
-  transposed_channel,
-  transposed_output,
-  packed_row,
-  packed_columns_row,
-  packed_nhwc_row,
-  packed_nhwc,
-  packed_nhwc_pixel,
-  packed_nchw4c,
-  packed_by_kernel,
-  packed_columns4,
-  packed_im2col,
-  packed_by_loops,
-  packed_one_by_one,
-  copied_row,
-  copied_byte,
-  sign_flipped_byte,
-  widened_byte,
-  copied_column,
-  packed_weight,
-  listed_weight,
-  summed_pixel,
-  summed_byte,
-  summed_lane,
-  sliding_call,
-  slide_load,
-  slide_shuffle,
-  slide_product,
-  slide_store,
-  slide_position,
-  slide_row_range,
-  gather_load,
-  gather_shuffle,
-  gather_product,
-  gather_store,
-  gather_position,
-  gathered_weight,
-  piecewise_output,
-};
-inline constexpr int cost_event_count = 51;
+// clang-format off
+/// The events: name, and what happens.
+#define CASTOR_COST_EVENTS(EVENT) \
+  EVENT(cache_block, "cache block of a group: its packing is set up")         \
+  EVENT(kernel_call, "call of a dense microkernel")                           \
+  EVENT(k_loop, "cycle of a K loop at its bound: products, latency or loads") \
+  EVENT(unaligned_load, "vector of pixels that crosses cache lines")          \
+  EVENT(weight_broadcast, "weight of a pixel-vectorised k step")              \
+  EVENT(l2_vector, "vector of packed input that comes from L2")               \
+  EVENT(operand_load, "operand of a channel-vectorised k step")               \
+  EVENT(sign_flipped_operand, "operand of a pixel that gets a sign flip")     \
+  EVENT(stored_vector, "accumulator begun, and stored to a cache line")       \
+  EVENT(split_stored_vector, "the same across two cache lines")               \
+  EVENT(compressed_vector, "accumulator some lanes of which are not stored")  \
+  EVENT(stalled_tile, "register tile all of whose stores come at once")       \
+  EVENT(nhwc_stored_vector, "channel-vectorised accumulator, stored")         \
+  EVENT(staged_vector, "the same, by way of the staging buffer")              \
+  EVENT(transposed_channel, "channel of a tile that is transposed")           \
+  EVENT(transposed_output, "i32 result that is transposed to NHWC")           \
+  EVENT(packed_row, "row of packed input")                                    \
+  EVENT(packed_columns_row, "row of k groups of columns, packed by loops")    \
+  EVENT(packed_nhwc_row, "row of k groups packed from NHWC")                  \
+  EVENT(packed_nhwc, "k group of u8 packed from NHWC")                        \
+  EVENT(packed_nhwc_pixel, "pixel whose k groups these are")                  \
+  EVENT(packed_nchw4c, "k group of an nchw4c plane")                          \
+  EVENT(packed_by_kernel, "the same, by the first tile of channels")          \
+  EVENT(packed_columns4, "k group of four columns")                           \
+  EVENT(packed_im2col, "k group of four positions of a receptive field")      \
+  EVENT(packed_by_loops, "k group of a plane packed by loops of SSE2")        \
+  EVENT(packed_one_by_one, "the same one pixel at a time")                    \
+  EVENT(copied_row, "input row that is copied with its padding")              \
+  EVENT(copied_byte, "byte of such a row")                                    \
+  EVENT(sign_flipped_byte, "the same with a sign flip")                       \
+  EVENT(widened_byte, "the same widened to i16")                              \
+  EVENT(copied_column, "pixel that is copied by itself")                      \
+  EVENT(packed_weight, "k group of run-time weights, packed by code")         \
+  EVENT(listed_weight, "the same by loops")                                   \
+  EVENT(summed_pixel, "pixel of window sums that loops add up")               \
+  EVENT(summed_byte, "byte of its channels")                                  \
+  EVENT(summed_lane, "sum of a packed lane, added to that of a window")       \
+  EVENT(sliding_call, "call of a sliding plan: its tasks are set up")         \
+  EVENT(slide_load, "depthwise NCHW: source of a row")                        \
+  EVENT(slide_shuffle, "its pixels brought to their taps")                    \
+  EVENT(slide_product, "product of four taps")                                \
+  EVENT(slide_store, "vector of results")                                     \
+  EVENT(slide_position, "column position of a block of rows")                 \
+  EVENT(slide_row_range, "row range of a channel")                            \
+  EVENT(gather_load, "grouped NHWC: pixel of a row")                          \
+  EVENT(gather_shuffle, "its channels brought to their lanes")                \
+  EVENT(gather_product, "product of a k group")                               \
+  EVENT(gather_store, "vector of results")                                    \
+  EVENT(gather_position, "some neighbouring outputs of a block of rows")      \
+  EVENT(gathered_weight, "run-time weight of a sliding kernel, packed")       \
+  EVENT(piecewise_output, "i32 result that an epilogue reads again")
+// clang-format on
+
+#define CASTOR_NAME_OF(name, meaning) name,
+enum class CostEvent : uint8_t { CASTOR_COST_EVENTS(CASTOR_NAME_OF) };
+#undef CASTOR_NAME_OF
 
 /// One row of the table of events.
 struct CostEventInfo {
@@ -74,62 +79,10 @@ struct CostEventInfo {
 };
 
 /// The events in the order of `CostEvent`.
-inline constexpr std::array<CostEventInfo, cost_event_count> cost_event_table = {{
-    {CostEvent::cache_block, "cache_block", "cache block of a group: its packing is set up"},
-    {CostEvent::kernel_call, "kernel_call", "call of a dense microkernel"},
-    {CostEvent::k_loop, "k_loop", "cycle of a K loop at its bound: products, latency or loads"},
-    {CostEvent::unaligned_load, "unaligned_load", "vector of pixels that crosses cache lines"},
-    {CostEvent::weight_broadcast, "weight_broadcast", "weight of a pixel-vectorised k step"},
-    {CostEvent::l2_vector, "l2_vector", "vector of packed input that comes from L2"},
-    {CostEvent::operand_load, "operand_load", "operand of a channel-vectorised k step"},
-    {CostEvent::sign_flipped_operand, "sign_flipped_operand",
-     "operand of a pixel that gets a sign flip"},
-    {CostEvent::stored_vector, "stored_vector", "accumulator begun, and stored to a cache line"},
-    {CostEvent::split_stored_vector, "split_stored_vector", "the same across two cache lines"},
-    {CostEvent::compressed_vector, "compressed_vector",
-     "accumulator some lanes of which are not stored"},
-    {CostEvent::stalled_tile, "stalled_tile", "register tile all of whose stores come at once"},
-    {CostEvent::nhwc_stored_vector, "nhwc_stored_vector", "channel-vectorised accumulator, stored"},
-    {CostEvent::staged_vector, "staged_vector", "the same, by way of the staging buffer"},
-    {CostEvent::transposed_channel, "transposed_channel", "channel of a tile that is transposed"},
-    {CostEvent::transposed_output, "transposed_output", "i32 result that is transposed to NHWC"},
-    {CostEvent::packed_row, "packed_row", "row of packed input"},
-    {CostEvent::packed_columns_row, "packed_columns_row",
-     "row of k groups of columns, packed by loops"},
-    {CostEvent::packed_nhwc_row, "packed_nhwc_row", "row of k groups packed from NHWC"},
-    {CostEvent::packed_nhwc, "packed_nhwc", "k group of u8 packed from NHWC"},
-    {CostEvent::packed_nhwc_pixel, "packed_nhwc_pixel", "pixel whose k groups these are"},
-    {CostEvent::packed_nchw4c, "packed_nchw4c", "k group of an nchw4c plane"},
-    {CostEvent::packed_by_kernel, "packed_by_kernel", "the same, by the first tile of channels"},
-    {CostEvent::packed_columns4, "packed_columns4", "k group of four columns"},
-    {CostEvent::packed_im2col, "packed_im2col", "k group of four positions of a receptive field"},
-    {CostEvent::packed_by_loops, "packed_by_loops", "k group of a plane packed by loops of SSE2"},
-    {CostEvent::packed_one_by_one, "packed_one_by_one", "the same one pixel at a time"},
-    {CostEvent::copied_row, "copied_row", "input row that is copied with its padding"},
-    {CostEvent::copied_byte, "copied_byte", "byte of such a row"},
-    {CostEvent::sign_flipped_byte, "sign_flipped_byte", "the same with a sign flip"},
-    {CostEvent::widened_byte, "widened_byte", "the same widened to i16"},
-    {CostEvent::copied_column, "copied_column", "pixel that is copied by itself"},
-    {CostEvent::packed_weight, "packed_weight", "k group of run-time weights, packed by code"},
-    {CostEvent::listed_weight, "listed_weight", "the same by loops"},
-    {CostEvent::summed_pixel, "summed_pixel", "pixel of window sums that loops add up"},
-    {CostEvent::summed_byte, "summed_byte", "byte of its channels"},
-    {CostEvent::summed_lane, "summed_lane", "sum of a packed lane, added to that of a window"},
-    {CostEvent::sliding_call, "sliding_call", "call of a sliding plan: its tasks are set up"},
-    {CostEvent::slide_load, "slide_load", "depthwise NCHW: source of a row"},
-    {CostEvent::slide_shuffle, "slide_shuffle", "its pixels brought to their taps"},
-    {CostEvent::slide_product, "slide_product", "product of four taps"},
-    {CostEvent::slide_store, "slide_store", "vector of results"},
-    {CostEvent::slide_position, "slide_position", "column position of a block of rows"},
-    {CostEvent::slide_row_range, "slide_row_range", "row range of a channel"},
-    {CostEvent::gather_load, "gather_load", "grouped NHWC: pixel of a row"},
-    {CostEvent::gather_shuffle, "gather_shuffle", "its channels brought to their lanes"},
-    {CostEvent::gather_product, "gather_product", "product of a k group"},
-    {CostEvent::gather_store, "gather_store", "vector of results"},
-    {CostEvent::gather_position, "gather_position", "some neighbouring outputs of a block of rows"},
-    {CostEvent::gathered_weight, "gathered_weight", "run-time weight of a sliding kernel, packed"},
-    {CostEvent::piecewise_output, "piecewise_output", "i32 result that an epilogue reads again"},
-}};
+#define CASTOR_ROW_OF(name, meaning) CostEventInfo{CostEvent::name, #name, meaning},
+inline constexpr auto cost_event_table = std::to_array({CASTOR_COST_EVENTS(CASTOR_ROW_OF)});
+#undef CASTOR_ROW_OF
+inline constexpr int cost_event_count = static_cast<int>(cost_event_table.size());
 
 /// Cycles by event.
 using EventCycles = std::array<double, cost_event_count>;

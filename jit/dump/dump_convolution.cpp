@@ -148,13 +148,8 @@ Result<std::optional<MachineCode>> emit_input_packer(const Function& function, u
                                                      const DumpedConvolution& convolution,
                                                      const Target& target) {
   const auto* plan = std::get_if<DensePlan>(&convolution.chosen().plan);
-  const bool is_nchw = convolution.problem.geometry.layout == ConvolutionLayout::nchw;
-  const bool reads_rows = plan != nullptr && (std::holds_alternative<CopiedRows>(plan->source) ||
-                                              std::holds_alternative<DirectInput>(plan->source));
-  if (plan == nullptr || reads_rows || !is_nchw) return std::optional<MachineCode>();
-  const PackInput spec = pack_input_spec(*plan);
-  if (!fits(spec, target)) return std::optional<MachineCode>();
-  Result<MachineCode> code = emit_kernel(spec, target, annotated_with(function));
+  if (plan == nullptr || !has_packing_code(*plan, target)) return std::optional<MachineCode>();
+  Result<MachineCode> code = emit_kernel(pack_input_spec(*plan), target, annotated_with(function));
   if (!code) return code.error();
   note_operation(function, operation, NotedCode::all, *code);
   return std::optional(std::move(code).value());

@@ -62,20 +62,13 @@ class BlockArguments {
         block_(block),
         slices_(call.bound, block.place.outer) {}
 
-  /// A tile of channels: its first one in the group, and how many it has.
-  int64_t first_channel(int64_t tile) const {
-    return std::min<int64_t>(tile * plan_.tile.channels, plan_.geometry.group_out_channels());
-  }
-  int channels_of(int64_t tile) const {
-    return static_cast<int>(first_channel(tile + 1) - first_channel(tile));
-  }
   /// The output channels of some tiles, at the block's first pixel.
   OutputPiece piece_of(const ChannelTiles& tiles) const {
     const BlockPlace& place = block_.place;
-    const int64_t first = first_channel(tiles.first);
+    const int64_t first = plan_.first_channel(tiles.first);
     return {.image = place.image,
             .channel = place.group * plan_.geometry.group_out_channels() + first,
-            .channels = first_channel(tiles.first + tiles.count) - first,
+            .channels = plan_.first_channel(tiles.first + tiles.count) - first,
             .pixel = (place.outer * plan_.rows.output + place.row) * plan_.columns.output +
                      place.column};
   }
@@ -84,7 +77,7 @@ class BlockArguments {
     if (!slices_.leaves_padding_out()) return std::nullopt;
     jit::DenseArguments arguments;
     call_.weights.set_arguments(block_.place.group, tile, block_.scratch, arguments);
-    return slices_.starts_of(arguments, channels_of(tile), call_.weights.padding());
+    return slices_.starts_of(arguments, plan_.channels_of(tile), call_.weights.padding());
   }
 
   /// The arguments of all pixel tiles of some tiles of channels. They may point to `starts`, which
@@ -96,7 +89,7 @@ class BlockArguments {
     call_.weights.set_arguments(place.group, tiles.first, block_.scratch, arguments);
     arguments.channel_tiles = tiles.count;
     arguments.weight_tile_bytes = plan_.weight_k_group_bytes() * tile_k_groups(plan_);
-    if (starts) slices_.leave_padding_out(channels_of(tiles.first), *starts, arguments);
+    if (starts) slices_.leave_padding_out(plan_.channels_of(tiles.first), *starts, arguments);
     arguments.window_sums = window_sums(bound_, block_);
     if (!bound_.input_code) return arguments;
     const ConvolutionGeometry& geometry = plan_.geometry;

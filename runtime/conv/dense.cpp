@@ -13,10 +13,9 @@ namespace castor::detail {
 namespace {
 
 /// Weights are less their zero points in the kernel's sums, or not at all without VNNI.
-jit::WindowSums window_sums_of(const jit::DensePlan& plan, const ConvolutionOperands& operands) {
-  if (!multiplies_bytes(plan.engine)) return jit::WindowSums::none;
-  const bool is_shifted = takes_u8_by_i8(plan.engine) && !operands.w_is_signed;
-  if (operands.w_zero_point < 0 && !is_shifted) return jit::WindowSums::none;
+jit::WindowSums window_sums_of(const jit::DensePlan& plan, const ConvolutionBinding& by) {
+  const ConvolutionOperands& operands = by.operands;
+  if (!subtracts_window_sums(plan.engine, by.problem)) return jit::WindowSums::none;
   if (operands.w_zero_point < 0 || !operands.zero_points_per_channel) {
     return jit::WindowSums::products;
   }
@@ -48,7 +47,7 @@ class DenseBinder {
 
   Status bind() {
     bound_.applies_epilogue = by_.epilogue != nullptr;
-    bound_.window_sums = window_sums_of(plan_, bound_.operands);
+    bound_.window_sums = window_sums_of(plan_, by_);
     // A kernel's own sums, beside which others may be, are as they are.
     if (sums_windows() && packed_by() == jit::PackedBy::nobody) {
       bound_.window_sums = jit::WindowSums::i32;

@@ -113,9 +113,8 @@ ShareStart DenseBlocks::share_of(const BlockPart& part, int64_t member, int64_t 
   // Pixel tiles of one channel each.
   const int64_t before = plan_.geometry.group_out_channels() * pixel_tiles * member / members;
   const int64_t tile = std::min(before / (channels * pixel_tiles), plan_.channel_tiles - 1);
-  const bool is_last = tile + 1 == plan_.channel_tiles;
-  const int64_t in_tile = nearest(before - tile * channels * pixel_tiles, 1,
-                                  is_last ? plan_.last_channels() : channels);
+  const int64_t in_tile =
+      nearest(before - tile * channels * pixel_tiles, 1, plan_.channels_of(tile));
   // What is transposed is so for all channels of a share.
   if (plan_.transposes()) return {2 * in_tile < pixel_tiles ? tile : tile + 1, part.tiles.begin};
   if (in_tile >= pixel_tiles) return {tile + 1, part.tiles.begin};

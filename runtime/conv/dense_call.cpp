@@ -36,8 +36,7 @@ void CallWeights::prepare_tile(int64_t group, int64_t tile, std::byte* scratch) 
   pack_weight_tile(plan, convolution_.weight_packers,
                    {operands_.w, convolution_.operands.w_is_signed, zero_points()}, group, tile, to,
                    sums);
-  const bool is_last = tile + 1 == plan.channel_tiles;
-  const int channels = is_last ? plan.last_channels() : plan.tile.channels;
+  const int channels = plan.channels_of(tile);
   set_starts(first_channel(group, tile), {sums, static_cast<size_t>(channels)},
              int32_at(scratch, convolution_.parts.start));
 }

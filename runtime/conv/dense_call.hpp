@@ -44,7 +44,7 @@ class CallWeights {
   int32_t* zero_points() const { return int32_at(scratch_, convolution_.parts.zero_points); }
   int64_t first_channel(int64_t group, int64_t tile) const {
     const jit::DensePlan& plan = convolution_.plan;
-    return group * plan.geometry.group_out_channels() + tile * plan.tile.channels;
+    return group * plan.geometry.group_out_channels() + plan.first_channel(tile);
   }
   void set_starts(int64_t first, std::span<const int32_t> sums, int32_t* starts) const;
 

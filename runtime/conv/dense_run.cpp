@@ -86,14 +86,14 @@ class BlockRun {
     call_.weights.prepare_tile(block_.place.group, tile, block_.scratch);
     timer.done_within_block([&] {
       return WorkAmount{
-          .bytes_read = tile_arguments_.channels_of(tile) * jit::products_of_output(plan_.geometry),
+          .bytes_read = plan_.channels_of(tile) * jit::products_of_output(plan_.geometry),
           .bytes_written = 4 * tile_k_groups(plan_)};
     });
   }
 
   int32_t* untransposed(int64_t tile) const {
     auto* all = reinterpret_cast<int32_t*>(block_.scratch + bound_.parts.untransposed);
-    return all + tile_arguments_.first_channel(tile) * block_.pixels();
+    return all + plan_.first_channel(tile) * block_.pixels();
   }
 
   /// How many of `count` parts of that many elements are one piece of the output.
@@ -227,7 +227,7 @@ class DenseRun {
       int64_t outputs = 0;
       for (int64_t tile = first; tile <= last; ++tile) {
         const PixelRange of_tile = part.tables->pixels_of(tiles_of(tile));
-        outputs += (of_tile.end - of_tile.begin) * channels_of(tile);
+        outputs += (of_tile.end - of_tile.begin) * plan_.channels_of(tile);
       }
       return amount_of(inner, outputs, last + 1 - first);
     });
@@ -240,9 +240,6 @@ class DenseRun {
   }
 
   // For profiles:
-  int64_t channels_of(int64_t tile) const {
-    return tile + 1 == plan_.channel_tiles ? plan_.last_channels() : plan_.tile.channels;
-  }
   /// What kernels read and write for a number of results of a part of a block.
   WorkAmount amount_of(const BlockPlace& inner, int64_t outputs, int64_t channel_tiles) const {
     const int64_t weights = plan_.weight_k_group_bytes() * tile_k_groups(plan_);

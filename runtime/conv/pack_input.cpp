@@ -346,11 +346,8 @@ void RowVectors::set(int64_t first_byte, int64_t end_byte, int64_t lane_count, i
 Result<KernelCodePtr<jit::PackInput>> find_input_packer(const jit::DensePlan& plan,
                                                         const jit::Target& target,
                                                         CodeCache& cache) {
-  const bool is_nchw = plan.geometry.layout == ConvolutionLayout::nchw;
-  if (!is_nchw || plan.planes() == nullptr) return KernelCodePtr<jit::PackInput>();
-  const jit::PackInput spec = jit::pack_input_spec(plan);
-  if (!fits(spec, target)) return KernelCodePtr<jit::PackInput>();
-  return cache.get(spec, target);
+  return has_packing_code(plan, target) ? cache.get(jit::pack_input_spec(plan), target)
+                                        : KernelCodePtr<jit::PackInput>();
 }
 
 void pack_input(const jit::DensePlan& plan, const KernelCode<jit::PackInput>* code,

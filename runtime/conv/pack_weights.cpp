@@ -81,42 +81,6 @@ void list_ranges(WeightPackers& packers, int64_t held) {
   }
 }
 
-/// Packing by loops, where there is no code.
-struct LoopPacking {
-  jit::ProductEngine engine;
-  uint8_t flip = 0;                      ///< that k_group_spec takes
-  const int32_t* zero_points = nullptr;  ///< of i16 pairs, by output channel
-
-  void pack(const PackWeights& unit, const PackWeightsArguments& arguments) const;
-};
-
-/// K groups of each output channel, then they are transposed.
-void LoopPacking::pack(const PackWeights& unit, const PackWeightsArguments& arguments) const {
-  std::array<uint32_t, rows * max_loop_slots> k_groups;
-  const int64_t held = jit::channels_of_k_group(engine);
-  const int64_t first = std::countr_zero(arguments.lanes);
-  const int64_t count = std::popcount(arguments.lanes);
-  const bool has_adjacent_inputs = unit.positions == 1 && arguments.input_step == 1;
-  const int64_t adjacent = has_adjacent_inputs ? unit.k_groups : unit.positions;
-  const std::byte* from = arguments.source + first * arguments.channel_step;
-  auto* to = reinterpret_cast<int32_t*>(arguments.to) + first;
-  for (int64_t left = arguments.units; left > 0; --left) {
-    for (int64_t row = 0; row < count; ++row) {
-      const int32_t zero = zero_points != nullptr ? zero_points[first + row] : 0;
-      const KGroupSpec spec = k_group_spec(engine, held, flip, zero);
-      interleave(
-          {from + row * arguments.channel_step, arguments.input_step,
-           has_adjacent_inputs ? held : 1, held * arguments.input_step},
-          spec,
-          {k_groups.data() + row * max_loop_slots, adjacent, unit.slots() / adjacent, adjacent});
-    }
-    transpose_i32(reinterpret_cast<const int32_t*>(k_groups.data()), max_loop_slots, count,
-                  unit.slots(), to, arguments.step / 4);
-    from += arguments.unit_step;
-    to += (unit.slots() * arguments.step + arguments.skip) / 4;
-  }
-}
-
 /// Packs tiles, sixteen output channels at a time and unit by unit: by generated code, or by loops
 /// that do the same.
 class WeightPacker {
@@ -157,6 +121,8 @@ class WeightPacker {
   void copy_row(const std::byte* from, const Range& range, int64_t unit, int64_t input_step,
                 std::byte* to) const;
   void call(Rows& of, const Range& range, PackWeightsArguments& arguments, int64_t unit) const;
+  void pack_by_loops(const PackWeights& unit, const int32_t* zero_points,
+                     const PackWeightsArguments& arguments) const;
 
   /// Makes 8-bit weights signed.
   uint8_t flip() const { return input_.is_signed || stays_unsigned() ? 0 : 0x80; }
@@ -185,8 +151,7 @@ class WeightPacker {
 };
 
 void WeightPacker::pack_tile(int64_t group, int64_t tile, int32_t* to, int32_t* sums) const {
-  const bool is_last = tile + 1 == plan_.channel_tiles;
-  const int channels = is_last ? plan_.last_channels() : plan_.tile.channels;
+  const int channels = plan_.channels_of(tile);
   const int64_t width = plan_.packed_width(channels);
   if (width > channels) {  // lanes without a channel hold zeros
     std::fill_n(to, width * plan_.weight_k_groups(), 0);
@@ -204,8 +169,7 @@ void WeightPacker::pack_groups(const DenseWeights<int32_t>& to) const {
   const int64_t k_steps = plan_.weight_k_groups();
   int32_t* tile = to.k_groups.data();
   for (int64_t m = 0, width = 0; m < outputs; tile += width * k_steps) {
-    const bool is_last = (m % in_group) / plan_.tile.channels + 1 == plan_.channel_tiles;
-    width = is_last ? plan_.last_channels() : plan_.tile.channels;
+    width = plan_.channels_of((m % in_group) / plan_.tile.channels);
     for (int64_t channel = 0; channel < width; ++channel, ++m) {
       const int64_t row = m % rows;
       if (row == 0) {
@@ -329,10 +293,34 @@ void WeightPacker::call(Rows& of, const Range& range, PackWeightsArguments& argu
   arguments.sums = of.sums.data();
   arguments.flips = in_all_bytes(flip());
   if (code != nullptr) return code->call(&arguments);
-  const LoopPacking loops = {.engine = plan_.engine,
-                             .flip = k_group_flip(),
-                             .zero_points = has_pairs() ? input_.zero_points + of.first : nullptr};
-  loops.pack(spec, arguments);
+  pack_by_loops(spec, has_pairs() ? input_.zero_points + of.first : nullptr, arguments);
+}
+
+/// K groups of each output channel, less its zero point if there are any, then they are transposed.
+void WeightPacker::pack_by_loops(const PackWeights& unit, const int32_t* zero_points,
+                                 const PackWeightsArguments& arguments) const {
+  std::array<uint32_t, rows * max_loop_slots> k_groups;
+  const int64_t first = std::countr_zero(arguments.lanes);
+  const int64_t count = std::popcount(arguments.lanes);
+  const bool has_adjacent_inputs = unit.positions == 1 && arguments.input_step == 1;
+  const int64_t adjacent = has_adjacent_inputs ? unit.k_groups : unit.positions;
+  const std::byte* from = arguments.source + first * arguments.channel_step;
+  auto* to = reinterpret_cast<int32_t*>(arguments.to) + first;
+  for (int64_t left = arguments.units; left > 0; --left) {
+    for (int64_t row = 0; row < count; ++row) {
+      const int32_t zero = zero_points != nullptr ? zero_points[first + row] : 0;
+      const KGroupSpec spec = k_group_spec(plan_.engine, held_, k_group_flip(), zero);
+      interleave(
+          {from + row * arguments.channel_step, arguments.input_step,
+           has_adjacent_inputs ? held_ : 1, held_ * arguments.input_step},
+          spec,
+          {k_groups.data() + row * max_loop_slots, adjacent, unit.slots() / adjacent, adjacent});
+    }
+    transpose_i32(reinterpret_cast<const int32_t*>(k_groups.data()), max_loop_slots, count,
+                  unit.slots(), to, arguments.step / 4);
+    from += arguments.unit_step;
+    to += (unit.slots() * arguments.step + arguments.skip) / 4;
+  }
 }
 
 }  // namespace
@@ -382,7 +370,7 @@ void pack_weights(const jit::DensePlan& plan, const WeightPackers& packers,
   if (packs_groups_at_once(plan)) return packer.pack_groups(to);
   for (int64_t group = 0; group < plan.geometry.groups; ++group) {
     for (int64_t tile = 0; tile < plan.channel_tiles; ++tile) {
-      const int64_t first = group * plan.geometry.group_out_channels() + tile * plan.tile.channels;
+      const int64_t first = group * plan.geometry.group_out_channels() + plan.first_channel(tile);
       packer.pack_tile(group, tile, to.k_groups.data() + packed_tile(plan, group, tile),
                        to.sums.data() + first);
     }

@@ -8,15 +8,12 @@ namespace castor::detail {
 namespace {
 
 /// The products that calls may need whose weights are not known.
-std::vector<SlidingProducts> possible_products(const ConvolutionOperands& operands,
+std::vector<SlidingProducts> possible_products(const jit::ConvolutionProblem& problem,
                                                jit::ProductEngine engine) {
   std::vector<SlidingProducts> all = {{}};
-  if (engine == jit::ProductEngine::i16_pairs ||
-      (operands.w_zero_point < 0 && operands.w_is_signed)) {
-    return all;
-  }
-  all.push_back({.signed_input = operands.x_is_signed, .subtracts_window_sums = true});
-  if (operands.x_is_signed) all.push_back({.signed_input = true});
+  if (!subtracts_window_sums(engine, problem)) return all;
+  all.push_back({.signed_input = problem.x_is_signed, .subtracts_window_sums = true});
+  if (problem.x_is_signed) all.push_back({.signed_input = true});
   return all;
 }
 
@@ -104,7 +101,7 @@ Result<std::shared_ptr<const BoundSliding<Plan>>> bind_sliding(const Plan& plan,
   bound->operands = by.operands;
   bound->applies_epilogue = by.epilogue != nullptr;
   const WeightData known = known_weights(by);
-  std::vector<SlidingProducts> products = possible_products(by.operands, plan.spec.engine);
+  std::vector<SlidingProducts> products = possible_products(by.problem, plan.spec.engine);
   if (known.weights != nullptr) {
     bound->products = products_of(plan.geometry, by.operands, plan.spec.engine, known);
     products = {bound->products};

@@ -34,6 +34,17 @@ Result<Dims> extents_of(const Host& host, const abi::OrtTensorTypeAndShapeInfo* 
   return Dims(extents);
 }
 
+/// castor's element type for a number of ONNXTensorElementDataType, which are those of ONNX's
+/// TensorProto.DataType but for the last three: ONNX Runtime had its types of 2 bits first.
+std::optional<ElementType> element_of(int host_type) {
+  switch (host_type) {
+    case 24: return ElementType::u2;
+    case 25: return ElementType::i2;
+    case 26: return ElementType::f8e8m0;
+    default: return host_type < 24 ? onnx::element_type_of(host_type) : std::nullopt;
+  }
+}
+
 /// Up to version 1.23 by an object that has to be released.
 Result<HostTensor> read_old_tensor(const Host& host, const abi::OrtValue* value) {
   abi::OrtTensorTypeAndShapeInfo* info = nullptr;
@@ -46,7 +57,7 @@ Result<HostTensor> read_old_tensor(const Host& host, const abi::OrtValue* value)
   host.function(abi::ReleaseTensorTypeAndShapeInfo)(info);
   if (!typed) return typed.error();
   if (!extents) return extents.error();
-  return HostTensor{onnx::element_type_of(type), *extents, nullptr};
+  return HostTensor{element_of(type), *extents, nullptr};
 }
 
 Result<HostTensor> read_type(const Host& host, const abi::OrtValue* value) {
@@ -62,7 +73,7 @@ Result<HostTensor> read_type(const Host& host, const abi::OrtValue* value) {
   if (rank > static_cast<size_t>(max_rank)) {
     return Error{ErrorCode::unsupported, fmt::format("a tensor of {} dimensions", rank)};
   }
-  return HostTensor{onnx::element_type_of(type), Dims(std::span(extents, rank)), nullptr};
+  return HostTensor{element_of(type), Dims(std::span(extents, rank)), nullptr};
 }
 
 bool concerns_us(const onnx::Node& node) {
@@ -175,7 +186,7 @@ class Reader {
     if (tensor == nullptr) return {};
     int element = 0;
     if (Status status = host_(abi::GetTensorElementType, tensor, &element); !status) return status;
-    value.element = onnx::element_type_of(element);
+    value.element = element_of(element);
     const bool can_tell = host_.has(abi::TensorTypeAndShape_HasShape.since);
     if (can_tell && !host_.function(abi::TensorTypeAndShape_HasShape)(tensor)) return {};
     auto shape = read_shape(tensor);

@@ -211,7 +211,12 @@ bool OperationDrawer::draw_quantize_mx() {
                                          {"axis", {axis}},
                                          {"block", {block}}},
                           .element = format.element};
-  if (format.has_tensor_scale) return add_parameter(operation, f32, {}) && add(operation);
+  if (format.has_tensor_scale) {
+    if (random_.percent(40)) {
+      operation.attributes.push_back({"scaling", {Identifier{"reciprocal"}}});
+    }
+    return add_parameter(operation, f32, {}) && add(operation);
+  }
   constexpr std::array rules = {"ocp_floor", "ceil_power", "even_round"};
   if (random_.percent(70)) {
     operation.attributes.push_back({"scale_rule", {Identifier{random_.pick(rules)}}});

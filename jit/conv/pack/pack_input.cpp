@@ -343,7 +343,6 @@ bool fits_im2col(const PackInput& spec) {
 }  // namespace
 
 bool fits(const PackInput& spec, const Target& target) {
-  if (spec.engine != ProductEngine::u8_i8_dot) return false;
   if (spec.layout == PackedLayout::nchw4c) {
     return target.supports(Feature::avx512_vnni) && spec.column_stride <= 2;
   }

@@ -12,7 +12,6 @@
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
-#include "jit/conv/dot_product.hpp"
 #include "jit/emit/emit_options.hpp"
 #include "jit/kernel/spec.hpp"
 #include "jit/target.hpp"
@@ -32,7 +31,8 @@ constexpr std::array<std::string_view, 3> names_of(PackedLayout) {
 
 struct PackInputArguments;
 
-/// Everything that the code depends on besides the target.
+/// Everything that the code depends on besides the target. K groups are of bytes: loops pack i16
+/// pairs.
 struct PackInput {
   static constexpr std::string_view name = "pack_input";
   using Arguments = const PackInputArguments;
@@ -41,7 +41,6 @@ struct PackInput {
   static constexpr int max_filter_rows = 28;
 
   PackedLayout layout = PackedLayout::nchw4c;
-  ProductEngine engine = ProductEngine::u8_i8_dot;
   /// Bytes from one k group's first element to the next's: 1 or 2; columns4: 1 to 4; im2col: 1
   /// to 64.
   int column_stride = 1;
@@ -50,7 +49,7 @@ struct PackInput {
   int dilation = 1;        ///< im2col: bytes from one tap to the next
 
   static constexpr auto fields() {
-    return std::tuple(field("layout", &PackInput::layout), field("engine", &PackInput::engine),
+    return std::tuple(field("layout", &PackInput::layout),
                       field("column_stride", &PackInput::column_stride),
                       field("filter_rows", &PackInput::filter_rows),
                       field("filter_columns", &PackInput::filter_columns),

@@ -362,7 +362,7 @@ bool has_short_code(const DepthwiseSpec& spec, const TileEpilogue& epilogue,
 
 EventCounts cost_of(const DepthwisePlan& plan, const ConvolutionProblem& problem,
                     const Target& target) {
-  const bool has_sums = problem.needs_window_sums() && !plan.spec.has_pairs();
+  const bool has_sums = subtracts_window_sums(plan.spec.engine, problem);
   const EventCounts plane = cost_of_plane(plan, has_sums, target);
   return plan.cost_of_image(plane * static_cast<double>(plan.geometry.out_channels), problem);
 }
@@ -391,8 +391,8 @@ std::optional<DepthwisePlan> plan_depthwise(const ConvolutionProblem& problem, c
   for (int64_t max = tuning.max_range_outputs; max >= min_outputs; max /= 2) {
     auto plan = plan_with(start, max, step, target);
     if (!plan) break;
-    const DepthwiseSpec spec =
-        problem.needs_window_sums() ? with_window_sums(plan->spec) : plan->spec;
+    const bool has_sums = subtracts_window_sums(plan->spec.engine, problem);
+    const DepthwiseSpec spec = has_sums ? with_window_sums(plan->spec) : plan->spec;
     if (!may_apply(*epilogue, spec, target)) break;
     if (has_short_code(spec, *epilogue, tuning)) return plan;
   }

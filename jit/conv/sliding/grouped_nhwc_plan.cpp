@@ -238,7 +238,7 @@ void list_weights(GroupedNhwcPlan& plan) {
 
 EventCounts cost_of(const GroupedNhwcPlan& plan, const ConvolutionProblem& problem,
                     const Target& target) {
-  const bool has_sums = problem.needs_window_sums() && !plan.spec.has_pairs();
+  const bool has_sums = subtracts_window_sums(plan.spec.engine, problem);
   return plan.cost_of_image(cost_of_plane(plan, has_sums, target), problem);
 }
 

@@ -221,6 +221,7 @@ def quantize_mx(
     axis: int = ...,
     block: Optional[int] = ...,
     scale_rule: Optional[str] = ...,
+    scaling: Optional[str] = ...,
     tensor_scale: Any = ...,
     threads: Optional[int] = ...,
 ) -> Tuple[Any, Any, Any]: ...
@@ -234,6 +235,7 @@ def quantize_mx(
     axis: int = ...,
     block: Optional[int] = ...,
     scale_rule: Optional[str] = ...,
+    scaling: Optional[str] = ...,
     tensor_scale: Any = ...,
     threads: Optional[int] = ...,
 ) -> Tuple[Any, ...]: ...
@@ -246,6 +248,7 @@ def quantize_mx(
     axis: int = -1,
     block: Optional[int] = None,
     scale_rule: Optional[str] = None,
+    scaling: Optional[str] = None,
     tensor_scale: Any = None,
     threads: Optional[int] = None,
 ) -> Tuple[Any, ...]:
@@ -254,14 +257,21 @@ def quantize_mx(
     `format` is "mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8" or
     "nvfp4". `scale_rule` is "ocp_floor" (the default: OCP's text, torchao), "ceil_power" (NVIDIA,
     cuBLAS) or "even_round" (AMD Quark). Gives the elements and the scales; of nvfp4 the scale of
-    the tensor too, which is computed where it is not given.
+    the tensor too, which is computed where it is not given; `scaling` says whether its elements are
+divided by their scale ("divide", the default) or multiplied by the reciprocal ("reciprocal").
 
     >>> y, scale = quantize_mx(np.full((1, 32), 3.0, np.float32), "mxfp4")
     >>> y.element.name, dequantize_mx(y, scale, format="mxfp4")[0, :3]
     ('f4e2m1', array([3., 3., 3.], dtype=float32))
     """
     element, _ = mx_elements(format)
-    attributes = {"format": format, "axis": axis, "block": block, "scale_rule": scale_rule}
+    attributes = {
+        "format": format,
+        "axis": axis,
+        "block": block,
+        "scale_rule": scale_rule,
+        "scaling": scaling,
+    }
     if format != "nvfp4":
         if tensor_scale is not None:
             raise TypeError(f"format {format!r} has no scale of the tensor")

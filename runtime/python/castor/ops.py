@@ -330,10 +330,17 @@ def quantize_mx(
     axis: Optional[int] = None,
     block: Optional[int] = None,
     scale_rule: Optional[str] = None,
+    scaling: Optional[str] = None,
 ) -> Tuple[Value, Value]:
     """The elements and the scale of each block; the extent of the axis is known."""
     element, scale_element = mx_elements(format)
-    attributes = {"format": format, "axis": axis, "block": block, "scale_rule": scale_rule}
+    attributes = {
+        "format": format,
+        "axis": axis,
+        "block": block,
+        "scale_rule": scale_rule,
+        "scaling": scaling,
+    }
     y, scale = _several("quantize_mx", [x, tensor_scale], attributes, element, [scale_element])
     return y, scale
 

@@ -82,6 +82,8 @@ constexpr OpRow special_rows[] = {
      "quantize_mx %a {format = mxfp4, scale_rule = ceil_power} : f4e2m1"},
     {"%a: f32[2, 64], %t: f32[]", "f4e2m1[2, 64], f8e4m3[2, 4]", "%r, %s",
      "quantize_mx %a, %t {format = nvfp4} : f4e2m1"},
+    {"%a: f32[2, 64], %t: f32[]", "f4e2m1[2, 64], f8e4m3[2, 4]", "%r, %s",
+     "quantize_mx %a, %t {format = nvfp4, scaling = reciprocal} : f4e2m1"},
     {"%a: f32[2, 64]", "f32[]", "%r", "nvfp4_tensor_scale %a"},
     {"%a: u8[2, 3, 9, 9]", "u8[2, 3, 5, 5]", "%r",
      "max_pool %a {kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [2, 2]}"},

@@ -45,6 +45,12 @@ TEST(QuantizeMx, HasTheInterpretersBits) {
       }
     }
   }
+  for (const ElementType x : {f32, bf16, f16, f64}) {
+    std::string text = text_of(mx_formats.back(), x, {5, 100}, "");
+    const size_t at = text.find("format = nvfp4") + std::string_view("format = nvfp4").size();
+    ASSERT_NO_FATAL_FAILURE(
+        check_function({text.insert(at, ", scaling = reciprocal"), {{Dims{5, 100}}}}, ++seed));
+  }
   check_function(
       {"func @columns(%x: f32[64, ?m]) -> (f8e4m3[64, ?m], f8e8m0[2, ?m]) {\n"
        "  %y, %s = quantize_mx %x {format = mxfp8_e4m3, axis = 0} : f8e4m3\n"
@@ -197,11 +203,43 @@ TEST(QuantizeMx, MistakesAreTyped) {
       {"f32[?, 0, 64]", "quantize_mx %x {format = mxfp4} : f4e2m1",
        "axis 0 of f32[?, 0, 64] has no name, expected a number or a name, as ?n"},
       {"i8[64]", "quantize_mx %x {format = mxfp4} : f4e2m1", "operand 0 is i8"},
+      {"f32[64]", "quantize_mx %x {format = mxfp4, scaling = divide} : f4e2m1",
+       "found scaling, expected none for mxfp4"},
   };
   for (const Row& row : mistakes) {
     const std::string error = error_of(row.x, row.operation);
     EXPECT_NE(error.find(row.message), std::string::npos) << error;
   }
+}
+
+/// The two ways to scale have names of their own, for some quotients are ties of one alone.
+TEST(QuantizeMx, DividesOrMultipliesByTheReciprocal) {
+  const auto elements = [](std::string_view scaling, const Patterns& x) {
+    const auto function = parse_function(
+        fmt::format("func @f(%x: f32[4096, 16]) -> f4e2m1[4096, 16] {{\n"
+                    "  %t = constant 1.0 : f32[]\n"
+                    "  %y, %s = quantize_mx %x, %t {{format = nvfp4, scaling = {}}} : f4e2m1\n"
+                    "  return %y\n}}\n",
+                    scaling));
+    EXPECT_TRUE(function.ok()) << function.error().to_string();
+    return interpreted(**function, {x}).elements;
+  };
+  Patterns x{f32, {4096, 16}, {}};
+  for (int row = 0; row < 4096; ++row) {
+    // Six times a scale of f8e4m3, and halves of steps times that scale.
+    const float scale = std::ldexp(1 + static_cast<float>(row % 8) / 8, row % 5 - 2);
+    for (int i = 0; i < 16; ++i) {
+      const float tie = i == 0 ? 6 : 0.25f + 0.5f * static_cast<float>(i % 4);
+      const float near = std::nextafter(tie * scale, row % 2 == 0 ? 0.f : 1000.f);
+      x.elements.push_back(std::bit_cast<uint32_t>(i == 0 || i % 3 == 0 ? tie * scale : near));
+    }
+  }
+  const std::vector<uint64_t> divided = elements("divide", x);
+  const std::vector<uint64_t> multiplied = elements("reciprocal", x);
+  int differing = 0;
+  for (size_t i = 0; i < divided.size(); ++i) differing += divided[i] != multiplied[i];
+  EXPECT_GT(differing, 10);
+  EXPECT_LT(differing, 20000);
 }
 
 /// Beside known extents one that has no name is what the elements leave.

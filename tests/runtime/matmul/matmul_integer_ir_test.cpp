@@ -165,11 +165,23 @@ TEST(MatmulCanonical, AConstantUnderVaryingZeroPointsIsSplitTwice) {
   EXPECT_EQ(canonicalize(canonical), canonical);
 }
 
-TEST(MatmulCanonical, StaysWhereNothingIsSplit) {
+/// No shape says how many ones a row is multiplied by: it is added up.
+TEST(MatmulCanonical, AddsRowsUpWhereTheDepthHasNoName) {
   const auto function = parse_function(
       "func @f(%p: u8[?, ?], %q: i8[?, ?], %z: u8[?, 1], %w: i8[?]) -> (i32[?, ?]) {\n"
       "  %a = reshape %p : [4, ?]\n  %b = reshape %q : [?, 5]\n"
       "  %y = matmul_integer %a, %b, %z, %w\n  return %y\n}\n");
+  ASSERT_TRUE(function) << function.error().to_string();
+  const FunctionPtr canonical = canonicalize(*function);
+  EXPECT_EQ(reason_not_split(*canonical), "");
+  EXPECT_NE(print(*canonical).find("reduce_sum"), std::string::npos) << print(*canonical);
+}
+
+TEST(MatmulCanonical, StaysWhereNothingIsSplit) {
+  const auto function = parse_function(
+      "func @f(%a: u8[3], %b: i8[?, 3, ?], %z: u8[], %u: i8[?, 1, ?], %v: i8[?, 1, ?])\n"
+      "    -> (i32[?, ?]) {\n"
+      "  %w = max %u, %v\n  %y = matmul_integer %a, %b, %z, %w\n  return %y\n}\n");
   ASSERT_TRUE(function) << function.error().to_string();
   EXPECT_EQ(canonicalize(*function), *function);
   EXPECT_NE(reason_not_split(**function), "");

@@ -207,24 +207,58 @@ TEST_F(Matmul, SumsWrapAround) {
 }
 
 /// Where no parameter's extent is K, a product with zero points by row and column is interpreted.
-TEST_F(Matmul, IsInterpretedWhereTheDepthHasNoName) {
-  const auto function = parse_function(
-      "func @f(%p: u8[?, ?], %q: i8[?, ?], %z: u8[?, 1], %w: i8[?]) -> (i32[?, ?]) {\n"
-      "  %a = reshape %p : [4, ?]\n  %b = reshape %q : [?, 5]\n"
-      "  %y = matmul_integer %a, %b, %z, %w\n  return %y\n}\n");
-  ASSERT_TRUE(function) << function.error().to_string();
-  MatmulCase row = {.a = random_bytes(random_, u8, {4, 7}), .b = random_bytes(random_, i8, {7, 5})};
-  row.a_zero_point = random_bytes(random_, u8, {4, 1});
-  row.b_zero_point = random_bytes(random_, i8, {5});
-  EXPECT_EQ(first_difference(direct_matmul(row), interpreted(**function, parameters_of(row))), "");
-  for (const auto& [tier, runtime] : tier_runtimes()) {
-    const Result<Kernel> kernel = runtime.compile(*function);
+/// Rows of a are added up where no shape says how long they are.
+TEST_F(Matmul, DepthsWithoutAName) {
+  struct Row {
+    const char* text;
+    Dims a;
+    Dims b;
+    Dims a_zero_point;
+    Dims b_zero_point;
+  };
+  const Row rows[] = {
+      {"func @f(%p: u8[?, ?], %q: i8[?, ?], %z: u8[?, 1], %w: i8[?]) -> (i32[?, ?]) {\n"
+       "  %a = reshape %p : [4, ?]\n  %b = reshape %q : [?, 5]\n",
+       {4, 7},
+       {7, 5},
+       {4, 1},
+       {5}},
+      {"func @f(%p: u8[?, ?], %q: i8[?, ?], %z: u8[?], %w: i8[?]) -> (i32[?, ?]) {\n"
+       "  %a = reshape %p : [33, ?]\n  %b = reshape %q : [?, 17]\n",
+       {33, 130},
+       {130, 17},
+       {33},
+       {17}},
+      {"func @f(%p: u8[?], %q: i8[?, ?, ?], %z: u8[], %w: i8[?, 1, 6]) -> (i32[?, ?]) {\n"
+       "  %a = reshape %p : [?]\n  %b = reshape %q : [3, ?, 6]\n",
+       {9},
+       {3, 9, 6},
+       {},
+       {3, 1, 6}},
+      {"func @f(%p: u8[?], %q: i8[?, ?, ?], %z: u8[1], %w: i8[?, 1, 6]) -> (i32[?, ?]) {\n"
+       "  %a = reshape %p : [?]\n  %b = reshape %q : [3, ?, 6]\n",
+       {9},
+       {3, 9, 6},
+       {1},
+       {3, 1, 6}},
+  };
+  for (const Row& row : rows) {
+    const auto function = parse_function(std::string(row.text) +
+                                         "  %y = matmul_integer %a, %b, %z, %w\n  return %y\n}\n");
+    ASSERT_TRUE(function) << function.error().to_string();
+    MatmulCase product = {.a = random_bytes(random_, u8, row.a),
+                          .b = random_bytes(random_, i8, row.b)};
+    product.a_zero_point = random_bytes(random_, u8, row.a_zero_point);
+    product.b_zero_point = random_bytes(random_, i8, row.b_zero_point);
+    const Patterns expected = direct_matmul(product);
+    const std::vector<Patterns> parameters = parameters_of(product);
+    EXPECT_EQ(first_difference(expected, interpreted(**function, parameters)), "");
+    std::vector<Placed> operands;
+    for (const Patterns& tensor : parameters) operands.push_back({tensor, draw_placing()});
+    EXPECT_EQ(mistake_on_tiers(*function, operands, {{expected, draw_placing()}}), "") << row.text;
+    const Result<Kernel> kernel = tier_runtimes().front().second.compile(*function);
     ASSERT_TRUE(kernel) << kernel.error().to_string();
-    EXPECT_EQ(kernel->engine(), Engine::interpreter);
-    EXPECT_EQ(kernel->engine_reason(),
-              "%y = matmul_integer: zero points of b by column, with zero points of a by row or a "
-              "b of several batches, need extents that are numbers or a parameter's, found a [4, "
-              "?] and b [?, 5]");
+    EXPECT_EQ(kernel->engine(), Engine::jit) << kernel->engine_reason();
   }
 }
 
