@@ -212,6 +212,13 @@ Status connect(Graph& graph) {
   return {};
 }
 
+std::optional<ElementType> quantized_type(const Node& node, std::optional<ElementType> zero_point) {
+  const int64_t data_type = node.integer("output_dtype", 0);
+  if (data_type == 0) return zero_point.value_or(ElementType::u8);
+  const auto named = element_type_of(data_type);
+  return zero_point && zero_point != named ? std::nullopt : named;
+}
+
 std::optional<ElementType> element_type_of(int64_t data_type) {
   const DataType* found = find_data_type(data_type);
   return found == nullptr ? std::nullopt : found->element;

@@ -103,6 +103,10 @@ std::string describe(const Graph& graph, NodeIndex node);
 /// or several nodes do, and repeated inputs; the message names the node.
 Status connect(Graph& graph);
 
+/// What a QuantizeLinear gives: the zero point's type, else its output_dtype (from 21 on), else u8.
+/// Nothing where these contradict each other, or name none of castor's types.
+std::optional<ElementType> quantized_type(const Node& node, std::optional<ElementType> zero_point);
+
 /// castor's element type for a number of TensorProto.DataType, or nothing.
 std::optional<ElementType> element_type_of(int64_t data_type);
 /// ONNX's name of such a number: "FLOAT"; "data type 99" where it has none.

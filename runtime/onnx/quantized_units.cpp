@@ -129,8 +129,14 @@ class Fuser {
     if (at.element || at.producer == no_node) return at.element;
     const Node& from = node(at.producer);
     if (!is_quantizing_op(from, "QuantizeLinear")) return std::nullopt;
-    if (from.has_input(2)) return element_of(from.inputs[2]);
-    return element_type_of(from.integer("output_dtype", 0)).value_or(ElementType::u8);
+    return type_of_codes(from);
+  }
+
+  /// What a QuantizeLinear says that it gives.
+  std::optional<ElementType> type_of_codes(const Node& quantize) const {
+    if (!quantize.has_input(2)) return quantized_type(quantize, std::nullopt);
+    const auto zero_point = element_of(quantize.inputs[2]);
+    return zero_point ? quantized_type(quantize, zero_point) : std::nullopt;
   }
 
   const Tensor* constant(ValueIndex index) const {
@@ -274,7 +280,7 @@ class Fuser {
     const bool is_whole = has_one_output(index) && at.has_input(0) && at.has_input(1);
     return is_whole && at.inputs[0] == real && is_quantizing_op(at, "QuantizeLinear") &&
            at.integer("block_size", 0) == 0 && is_single(constant(at.inputs[1])) &&
-           is_byte(element_of(at.outputs[0]));
+           is_byte(type_of_codes(at)) && element_of(at.outputs[0]) == type_of_codes(at);
   }
 
   void replace(const Unit& unit, const Pattern& pattern) {

@@ -20,13 +20,9 @@ using onnx::Value;
 using onnx::ValueIndex;
 using onnx::Verdict;
 
-bool is_one_of(std::string_view op_type, std::initializer_list<std::string_view> names) {
-  return std::ranges::find(names, op_type) != names.end();
-}
-
 bool sums_floats(const Graph& graph, const Node& node) {
-  const bool is_sum = is_one_of(node.op_type, {"ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2",
-                                               "ReduceSumSquare", "GlobalAveragePool"});
+  const bool is_sum = is_one_of(node, {"ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2",
+                                       "ReduceSumSquare", "GlobalAveragePool"});
   const auto type = is_sum ? graph.values[node.inputs[0]].element : std::nullopt;
   return is_sum && (!type || is_float(*type));
 }
@@ -79,7 +75,7 @@ double gain_without_vnni(const Graph& graph, const Node& node) {
 double gain_of(const Graph& graph, const Node& node, Products products) {
   if (products == Products::widened) return gain_without_vnni(graph, node);
   if (node.op_type == "MatMulInteger") return has_many_weights(graph, node) ? 2 : 0.9;
-  if (is_one_of(node.op_type, {"QLinearMatMul", "QGemm"})) return 1.1;
+  if (is_one_of(node, {"QLinearMatMul"}) || node.op_type == "QGemm") return 1.1;
   if (node.op_type == "QLinearConv") {
     return convolution_gain(graph, node, products == Products::tiles);
   }

@@ -13,12 +13,6 @@ using onnx::Node;
 using onnx::NodeIndex;
 using onnx::ValueIndex;
 
-/// Whether it is an operator of ONNX's own of one of these names: other domains, functions of a
-/// model among them, have others.
-bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) {
-  return node.domain.empty() && std::ranges::find(names, node.op_type) != names.end();
-}
-
 /// Whether it has that name, of ONNX's own operators or ONNX Runtime's.
 bool is(const Graph& graph, NodeIndex index, std::string_view op_type) {
   if (index == onnx::no_node) return false;
@@ -52,6 +46,10 @@ NodeIndex activation_of(const Graph& graph, NodeIndex index) {
 }
 
 }  // namespace
+
+bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) {
+  return node.domain.empty() && std::ranges::find(names, node.op_type) != names.end();
+}
 
 bool is_product(const Graph& graph, const Node& node) {
   if (is_one_of(node, {"MatMulInteger"})) {

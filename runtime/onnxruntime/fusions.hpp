@@ -2,11 +2,17 @@
 // What ONNX Runtime makes one operator of, as far as castor leaves it alone.
 #pragma once
 
+#include <initializer_list>
+#include <string_view>
 #include <vector>
 
 #include "runtime/onnx/graph.hpp"
 
 namespace castor::onnxruntime {
+
+/// Whether a node is an operator of ONNX's own of one of these names: other domains, functions of a
+/// model among them, have others.
+bool is_one_of(const onnx::Node& node, std::initializer_list<std::string_view> names);
 
 /// A product of integers for which castor is faster: ONNX Runtime has fast ones with i8 weights
 /// alone.

@@ -181,8 +181,8 @@ Status Provider::claim(const abi::OrtGraph* source, abi::OrtEpGraphSupportInfo* 
   return {};
 }
 
-/// ONNX Runtime asks again for a graph whose functions it has inlined; and branches of a model may
-/// be alike.
+/// Whether a group that was claimed computes this one, under the same names: ONNX Runtime asks
+/// again for a graph whose functions it has inlined, and branches of a model may be alike.
 bool Provider::is_claimed_as(const Claimed& claimed, const onnx::Graph& graph,
                              const onnx::Unit& unit) {
   const auto are = [&](const std::vector<onnx::ValueIndex>& values,
@@ -231,7 +231,8 @@ Status Provider::claim_group(const HostGraph& read, const onnx::Graph& graph,
   const Status added = host_.taken(host_.provider_function(abi::EpGraphSupportInfo_AddNodesToFuse)(
       info, taken.data(), taken.size(), &options));
   if (!added) return Error{added.error().code, added.error().message};
-  log_(abi::ORT_VERBOSE, fmt::format("castor takes {} nodes as {}", count, unit->function->name));
+  const std::string& claimed = claimed_.at(*key).function->name;
+  log_(abi::ORT_VERBOSE, fmt::format("castor takes {} nodes as {}", count, claimed));
   return {};
 }
 

@@ -196,6 +196,15 @@ const Spoiled spoiled[] = {
        auto& inputs = *maker.graph().mutable_node(4)->mutable_input();
        inputs.DeleteSubrange(1, 2);
      }},
+    {"the result's type is unknown",
+     [](OnnxMaker& maker) {
+       maker.graph().mutable_node(4)->mutable_input()->RemoveLast();
+       OnnxMaker::integer(*maker.graph().mutable_node(4), "output_dtype", 99);
+     }},
+    {"the result's type is not that of its zero point",
+     [](OnnxMaker& maker) {
+       OnnxMaker::integer(*maker.graph().mutable_node(4), "output_dtype", OnnxMaker::i8);
+     }},
     {"the sum is the scale",
      [](OnnxMaker& maker) {
        maker.graph().mutable_node(4)->set_input(0, "ys");

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "ir/numerics/scalar.hpp"
+#include "runtime/onnx/examine.hpp"
 #include "tests/support/interpreted.hpp"
 #include "tests/support/onnx_maker.hpp"
 
@@ -121,6 +122,26 @@ TEST(OnnxRules, PowTakesNoShapeOfItsExponent) {
   EXPECT_TRUE(squared({}, {3}).is_complete());
   EXPECT_EQ(squared({1, 1}, {1, 3}).verdicts.front().reason,
             "the exponent has more axes than the base");
+}
+
+/// Where an engine runs the remainder, one wrong declaration costs one node.
+TEST(OnnxRules, ContradictingNodesAreLeftToAnEngine) {
+  OnnxMaker maker;
+  maker.input("x", OnnxMaker::f32, {3});
+  maker.node("Neg", {"x"}, {"t"});
+  maker.node("Abs", {"x"}, {"y"});
+  maker.output("t", OnnxMaker::f32, {4});
+  maker.output("y", OnnxMaker::f32, {3});
+  Result<onnx::Graph> graph = maker.read();
+  ASSERT_TRUE(graph) << graph.error().message;
+  ASSERT_TRUE(connect(*graph));
+  onnx::Graph copy = *graph;
+  EXPECT_FALSE(examine(copy));
+  const auto verdicts = examine(*graph, onnx::Remainder::engine);
+  ASSERT_TRUE(verdicts) << verdicts.error().message;
+  EXPECT_EQ((*verdicts)[0].kind, onnx::Verdict::Kind::left);
+  EXPECT_NE((*verdicts)[0].reason.find("declared as"), std::string::npos) << (*verdicts)[0].reason;
+  EXPECT_EQ((*verdicts)[1].kind, onnx::Verdict::Kind::taken);
 }
 
 TEST(OnnxRules, InfinitiesOfNoSign) {

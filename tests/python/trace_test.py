@@ -91,44 +91,58 @@ def test_integers_in_traced_functions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("element", "number", "has"),
+    ("element", "number", "becomes"),
     [
-        ("f8e4m3", 1000, False),
-        ("f8e4m3", 448, True),
-        ("f8e4m3", -460.0, True),
-        ("f8e4m3fnuz", 1000, False),
-        ("f8e5m2", 1e6, False),
-        ("f8e5m2", float("inf"), True),
-        ("f8e4m3", float("inf"), False),
-        ("f4e2m1", 100, False),
-        ("f4e2m1", 6.5, True),
-        ("f4e2m1", float("nan"), False),
-        ("f6e2m3", -8, False),
-        ("f6e3m2", 29, True),
-        ("f6e3m2", 31, False),
-        ("nf4", 1.5, False),
-        ("f8e8m0", 0, False),
-        ("f16", 65520, False),
-        ("f16", 65519, True),
-        ("f32", 10**30, True),
-        ("f32", 10**39, False),
-        ("f32", 3.4028235e38, True),
-        ("f64", 2**64, True),
-        ("f64", 10**309, False),
-        ("i64", 10**30, False),
+        ("f8e4m3", 1000, None),
+        ("f8e4m3", 448, 448),
+        ("f8e4m3", -460.0, -448),
+        ("f8e4m3", 0.3, 0.3125),
+        ("f8e4m3fnuz", 1000, None),
+        ("f8e5m2", 1e6, None),
+        ("f8e5m2", float("inf"), float("inf")),
+        ("f8e4m3", float("inf"), None),
+        ("f4e2m1", 100, None),
+        ("f4e2m1", 6.5, 6),
+        ("f4e2m1", 7, None),
+        ("f4e2m1", float("nan"), None),
+        ("f6e2m3", -8, None),
+        ("f6e3m2", 29, 28),
+        ("f6e3m2", 31, None),
+        ("f16", 65520, None),
+        ("f16", 65519, 65504),
+        ("f32", 10**30, float(np.float32(1e30))),
+        ("f32", 2**64 + 2**40 + 1, 2.0**64 + 2.0**41),
+        ("f32", -(2**64 + 2**40), -(2.0**64)),
+        ("f32", 10**39, None),
+        ("f32", 3.4028235e38, float(np.float32(3.4028235e38))),
+        ("f64", 2**64, 2.0**64),
+        ("f64", 10**309, None),
+        ("i64", 10**30, None),
     ],
 )
-def test_numbers_out_of_range(element: str, number: float, has: bool) -> None:
+def test_numbers_out_of_range(element: str, number: float, becomes: float | None) -> None:
     """A number becomes the nearest one of its type, or is refused: never unseen something else."""
-    x = castor.convert(np.float32([0.5]), element)
-    traced = castor.function(lambda x: ops.max(x, number))
-    if not has:
+    x = castor.convert(np.float32([0]), element)
+    traced = castor.function(lambda x: x * 0 + number)
+    if becomes is None:
         with pytest.raises(ValueError, match=f"{element} has no {number}"):
             traced(x)
-        return
-    found = float(castor.convert(traced(x), "f64")[0])
-    largest = max(0.5, number)
-    assert found == largest or abs(found - largest) <= abs(largest) / 8
+    else:
+        assert castor.convert(traced(x), "f64").tolist() == [becomes]
+
+
+@pytest.mark.parametrize(
+    ("element", "number", "has"),
+    [("nf4", 1.5, False), ("nf4", -1, True), ("f8e8m0", 0, False), ("f8e8m0", 0.3, True)],
+)
+def test_numbers_of_types_that_do_not_compute(element: str, number: float, has: bool) -> None:
+    x = castor.convert(np.float32([0.25]), element)
+    traced = castor.function(lambda x: ops.select(np.array([False]), x, number))
+    if has:
+        assert castor.convert(traced(x), "f32").tolist() == [-1.0 if element == "nf4" else 0.25]
+    else:
+        with pytest.raises(ValueError, match=f"{element} has no {number}"):
+            traced(x)
 
 
 def test_operators_from_either_side() -> None:

@@ -27,16 +27,17 @@ ElementType type_of_attribute(const Node& node, Translation& into, std::string_v
   return named.value_or(otherwise);
 }
 
-/// The zero point's type, else output_dtype (from 21 on), else u8.
-ElementType quantized_type(const Node& node, Translation& into, ValueId zero_point) {
-  const ElementType otherwise =
-      zero_point != no_value && !into.refusal() ? into.element(zero_point) : ElementType::u8;
-  const ElementType named = type_of_attribute(node, into, "output_dtype", otherwise);
-  if (zero_point != no_value && named != otherwise) {
-    into.refuse(
-        fmt::format("output_dtype is {}, its zero point {}", name_of(named), name_of(otherwise)));
+ElementType type_of_result(const Node& node, Translation& into, ValueId zero_point) {
+  std::optional<ElementType> of_zero_point;
+  if (zero_point != no_value && !into.refusal()) of_zero_point = into.element(zero_point);
+  const auto type = quantized_type(node, of_zero_point);
+  if (!type) {
+    const std::string named = data_type_name(node.integer("output_dtype", 0));
+    into.refuse(of_zero_point ? fmt::format("output_dtype is {}, its zero point {}", named,
+                                            name_of(*of_zero_point))
+                              : fmt::format("output_dtype is {}", named));
   }
-  return named;
+  return type.value_or(ElementType::u8);
 }
 
 FunctionBuilder::Quantized quantized(const Node& node, Translation& into, size_t first) {
@@ -52,7 +53,7 @@ Outputs quantize_linear(const Node& node, Translation& into) {
   const ValueId x = into.input(node, 0);
   const ValueId scale = into.input(node, 1);
   const ValueId zero_point = into.optional_input(node, 2);
-  const ElementType to = quantized_type(node, into, zero_point);
+  const ElementType to = type_of_result(node, into, zero_point);
   Attributes attributes = granularity_of(node);
   if (node.integer("saturate", 1) == 0) attributes.push_back({"saturate", {false}});
   if (node.integer("precision", 0) != 0) {

@@ -29,8 +29,7 @@ class Options(NamedTuple):
 
     def needed(self, target: ElementType) -> Options:
         """Without a rounding that stands for what conversions to that type do anyway."""
-        is_usual = self.rounding == "nearest_even" and target.is_rounded_to_even
-        return self._replace(rounding=None) if is_usual else self
+        return self._replace(rounding=target.needed_rounding(self.rounding))
 
     def text(self, target: ElementType) -> str:
         """The attributes as a function's text has them."""

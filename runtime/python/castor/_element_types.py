@@ -60,10 +60,10 @@ class ElementType:
         """Whether the elements are integers."""
         return self.name[0] in "iu"
 
-    @property
-    def is_rounded_to_even(self) -> bool:
-        """Whether conversions to it round to nearest even, and know no other rounding."""
-        return self.name[0] in "fb" and self.name not in ("f8e8m0", "boolean")
+    def needed_rounding(self, rounding: Optional[str]) -> Optional[str]:
+        """None for what conversions to floats do anyway, and know no other of."""
+        is_float = self.name[0] in "fb" and self.name not in ("f8e8m0", "boolean")
+        return None if is_float and rounding == "nearest_even" else rounding
 
     @property
     def is_signed(self) -> bool:

@@ -67,19 +67,23 @@ def _run(
     threads: Optional[int],
     is_axis_known: bool = False,
 ) -> Any:
-    given = [None if one is None else _once(one) for one in given]
-    operands = [None if one is None else input_operand(one) for one in given]
+    taken = [(None, None) if one is None else _taken(one) for one in given]
+    operands = [operand for operand, _ in taken]
     made = _composition(op, operands, attributes, results, written, is_axis_known)
-    return made(*[one for one in given if one is not None], threads=threads)
+    return made(*[one for _, one in taken if one is not None], threads=threads)
 
 
-def _once(given: Any) -> Any:
-    """What several calls may read: the operand, unless it is an array's or a tensor's own memory.
+def _taken(given: Any) -> Tuple[Operand, Any]:
+    """The operand, and what calls may read: the operand again, unless it is the given memory.
 
     What is copied, or lent by DLPack, is so once.
     """
     operand = input_operand(given)
-    return given if are_lent([operand], [given]) else operand
+    return operand, given if are_lent([operand], [given]) else operand
+
+
+def _once(given: Any) -> Any:
+    return _taken(given)[1]
 
 
 def _scale(given: Any) -> Any:
@@ -191,8 +195,8 @@ def dequantize(
            [6. , 8. ]], dtype=float32)
     """
     attributes = {"axis": axis, "block_size": block_size, "axes": axes, "block": block}
-    x = _once(x)
-    element = input_operand(x).element
+    operand, x = _taken(x)
+    element = operand.element
     scale = _scale(scale)
     given = [x, scale, _zero_point(zero_point, element, scale)]
     return _run("dequantize_linear", given, attributes, 1, element_type(dtype), threads)
@@ -258,7 +262,7 @@ def quantize_mx(
     "nvfp4". `scale_rule` is "ocp_floor" (the default: OCP's text, torchao), "ceil_power" (NVIDIA,
     cuBLAS) or "even_round" (AMD Quark). Gives the elements and the scales; of nvfp4 the scale of
     the tensor too, which is computed where it is not given; `scaling` says whether its elements are
-divided by their scale ("divide", the default) or multiplied by the reciprocal ("reciprocal").
+    divided by their scale ("divide", the default) or multiplied by the reciprocal ("reciprocal").
 
     >>> y, scale = quantize_mx(np.full((1, 32), 3.0, np.float32), "mxfp4")
     >>> y.element.name, dequantize_mx(y, scale, format="mxfp4")[0, :3]

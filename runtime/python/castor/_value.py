@@ -47,10 +47,7 @@ class Value:
 
     def astype(self, dtype: Any, **options: Any) -> Value:
         """castor.ops.convert of this value."""
-        element = element_type(dtype)
-        if options.get("rounding") == "nearest_even" and element.is_rounded_to_even:
-            del options["rounding"]
-        return append("convert", [self], options, element, writes=True)
+        return converted(self, dtype, options)
 
     def __add__(self, other: Any) -> Value:
         return append("add", [self, other])
@@ -175,8 +172,9 @@ def _constant(builder: _builder.Builder, given: Any, neighbour: Optional[Element
     return Value(builder, number, operand.element)
 
 
-_LIMITS = {"f4e2m1": 7.0, "f6e2m3": 7.75, "f6e3m2": 30.0, "nf4": 1.0, "f8e8m0": 1.5 * 2.0**127}
-"""Where nothing else tells that a number is out of range: half a step beyond the largest one."""
+_LIMITS = {"f4e2m1": 7.0, "f6e2m3": 7.75, "f6e3m2": 30.0, "f8e8m0": 1.5 * 2.0**127}
+"""Where types have no infinity or NaN to tell that a number is out of range, the first one that is:
+half a step beyond the largest."""
 
 
 def _scalar(number: Union[bool, int, float], element: ElementType) -> Any:
@@ -184,21 +182,35 @@ def _scalar(number: Union[bool, int, float], element: ElementType) -> Any:
     from castor._convert import convert
 
     wide = np.asarray(number if isinstance(number, float) else int(number))
-    try:
-        if wide.dtype == object:  # no integer of NumPy has it
-            wide = np.asarray(number if element.is_integer else float(number), np.float64)
-    except (OverflowError, ValueError):
-        raise ValueError(f"{element} has no {number}") from None
+    if wide.dtype == object:  # no integer of NumPy has it
+        if element.is_integer or abs(number) >= 2**1024:
+            raise ValueError(f"{element} has no {number}")
+        wide = np.asarray(_odd(int(number)), np.float64)
     made = convert(wide, element)
     if element.is_integer:
         is_lost = made.tolist() != number
     else:
         is_lost = _kind(float(convert(made, "f64").item())) != _kind(float(number))
-        is_lost = is_lost or abs(number) > _LIMITS.get(element.name, math.inf)
+        limit = _LIMITS.get(element.name)
+        is_lost = is_lost or (limit is not None and abs(number) >= limit)
+        is_lost = is_lost or (element.name == "nf4" and abs(number) > 1)
         is_lost = is_lost or (element.name == "f8e8m0" and number <= 0)
     if is_lost:
         raise ValueError(f"{element} has no {number}")
     return made
+
+
+def _odd(number: int) -> float:
+    """The integer as f64, rounded to odd where it has more bits: rounding again is rounding once.
+
+    An f64 is itself.
+    """
+    bits = abs(number).bit_length()
+    low = max(bits - 53, 0)
+    high = abs(number) >> low
+    if high << low != abs(number):
+        high |= 1
+    return math.copysign(math.ldexp(high, low), number)
 
 
 def _kind(number: float) -> str:
@@ -220,6 +232,13 @@ def values_of(operands: Sequence[Optional[Operand]]) -> Sequence[Optional[Value]
         else _constant(builder, operand, typed)
         for operand in operands
     ]
+
+
+def converted(x: Operand, dtype: Any, options: dict[str, Any]) -> Value:
+    """A conversion, whose element type is part of the operation."""
+    element = element_type(dtype)
+    options = {**options, "rounding": element.needed_rounding(options.get("rounding"))}
+    return append("convert", [x], options, element, writes=True)
 
 
 def append_all(

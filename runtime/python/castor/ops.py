@@ -12,7 +12,7 @@ from typing import Any, Callable, Optional, Sequence, Tuple
 
 from castor import _builder
 from castor._element_types import ElementType, element_type
-from castor._value import Operand, Value, append, append_all, compare
+from castor._value import Operand, Value, append, append_all, compare, converted
 
 _Unary = Callable[[Value], Value]
 
@@ -113,7 +113,7 @@ def convert(
     nan: Optional[str] = None,
 ) -> Value:
     """Converts every element."""
-    return x.astype(dtype, overflow=overflow, rounding=rounding, nan=nan)
+    return converted(x, dtype, {"overflow": overflow, "rounding": rounding, "nan": nan})
 
 
 def convert_promote_types(

@@ -97,6 +97,7 @@ constexpr std::string_view required[] = {
     "channel_vectorised engine=i16_pairs",
     "channel_vectorised engine=tiles",
     "channel_vectorised sign_flip",
+    "channel_vectorised byte_weights",
     "channel_vectorised signed_x",
     "channel_vectorised signed_w",
     "channel_vectorised streams_weights",

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from castor.checkpoint import CheckpointError, Options, cli, convert, convert_checkpoint, target
 from castor.checkpoint.cli import main
-from castor.checkpoint.journal import JOURNAL_NAME, Journal
+from castor.checkpoint.journal import JOURNAL_NAME, VERSION, Journal
 from castor.checkpoint.stream import ShardWriter
 from checkpoint import files, reference
 
@@ -189,9 +189,11 @@ def test_a_damaged_journal_is_refused(tmp_path: Path) -> None:
     options.update({"include": [], "exclude": [], "errors": False})
     for damaged in ("[]", '{"x": 1}', '{"x": {}}', '{"x": {"errors": [{}]}}', "1"):
         journal.write_text(
-            json.dumps({"version": 1, "options": options, "files": json.loads(damaged)})
+            json.dumps({"version": VERSION, "options": options, "files": json.loads(damaged)})
         )
         refused(tmp_path / "in", tmp_path / "out", "mxfp4", "is damaged")
+    journal.write_text(json.dumps({"version": VERSION - 1, "options": options, "files": {}}))
+    refused(tmp_path / "in", tmp_path / "out", "mxfp4", "of another version of castor-quantize")
     journal.write_text("{")
     refused(tmp_path / "in", tmp_path / "out", "mxfp4", "expected JSON")
     convert_checkpoint(tmp_path / "in", tmp_path / "out", Options("mxfp4", overwrite=True))
@@ -334,14 +336,21 @@ def test_a_report_that_cannot_be_written(
     words = [str(tmp_path / "in"), str(tmp_path / "out"), "--to", "mxfp4", "--report-json"]
     for wrong in (tmp_path / "no" / "r.json", tmp_path):
         assert main([*words, str(wrong)]) == 1
-        assert "expected the name of a file in a folder that exists" in capsys.readouterr().err
+        assert "expected the name of a file, in a folder" in capsys.readouterr().err
         assert not (tmp_path / "out").exists()
+
+    assert main([*words, str(tmp_path / "out" / "r.json")]) == 0  # where there is no folder yet
+    assert len(json.loads((tmp_path / "out" / "r.json").read_text())["tensors"]) == 8
+    (tmp_path / "link.json").symlink_to("target.json")
+    assert main([*words, str(tmp_path / "link.json"), "--overwrite"]) == 0
+    assert (tmp_path / "link.json").is_symlink() and (tmp_path / "target.json").exists()
 
     def full(path: Path, data: bytes) -> None:
         raise OSError("no space left")
 
     monkeypatch.setattr(cli, "write_file", full)
-    assert main([*words, str(tmp_path / "r.json")]) == 1
+    capsys.readouterr()
+    assert main([*words, str(tmp_path / "r.json"), "--overwrite"]) == 1
     captured = capsys.readouterr()
     assert "no space left" in captured.err and "8 tensors converted" in captured.err
     assert len(captured.out.splitlines()) == 9

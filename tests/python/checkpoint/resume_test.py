@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, List, Tuple
 
+import numpy as np
 import pytest
 from castor.checkpoint import CheckpointError, Options, cli, convert_checkpoint, stream
 from castor.checkpoint.journal import JOURNAL_NAME
@@ -142,6 +143,35 @@ def test_nothing_finished_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     target = tmp_path / "out.safetensors"
     interrupted(monkeypatch, tmp_path / "in.safetensors", target, Options("mxfp4"), 0)
     assert [path.name for path in tmp_path.iterdir()] == ["in.safetensors"]
+
+
+def test_fused_weights_in_another_file_that_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A finished file has a scale that depends on its partners in others."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    names = [f"model-{shard}-of-00002.safetensors" for shard in ("00001", "00002")]
+    weights = ["a.q_proj.weight", "a.k_proj.weight"]
+    (folder / "model.safetensors.index.json").write_text(
+        json.dumps({"metadata": {}, "weight_map": dict(zip(weights, names))})
+    )
+
+    def save(shard: int, factor: float) -> None:
+        x = files.random_weight((64, 64), shard) * np.float32(factor)
+        files.save(folder / names[shard], {weights[shard]: files.weight(x)})
+
+    save(0, 1)
+    save(1, 1)
+    options = Options("nvfp4")
+    interrupted(monkeypatch, folder, tmp_path / "out", options, 1)
+    assert (tmp_path / "out" / names[0]).exists()
+    save(1, 64)
+    result = convert_checkpoint(folder, tmp_path / "out", options)
+    assert result.resumed == []
+    found = files.load_all(tmp_path / "out")
+    scales = {found[f"a.{one}_proj.weight_global_scale"][2] for one in "qk"}
+    assert len(scales) == 1
 
 
 KILLED = """

@@ -212,34 +212,46 @@ TEST(QuantizeMx, MistakesAreTyped) {
   }
 }
 
-/// The two ways to scale have names of their own, for some quotients are ties of one alone.
+/// x / (s t) or x (1 / (s t)), each step rounded to f32: where these differ, so do some codes.
 TEST(QuantizeMx, DividesOrMultipliesByTheReciprocal) {
-  const auto elements = [](std::string_view scaling, const Patterns& x) {
-    const auto function = parse_function(
-        fmt::format("func @f(%x: f32[4096, 16]) -> f4e2m1[4096, 16] {{\n"
-                    "  %t = constant 1.0 : f32[]\n"
-                    "  %y, %s = quantize_mx %x, %t {{format = nvfp4, scaling = {}}} : f4e2m1\n"
-                    "  return %y\n}}\n",
-                    scaling));
-    EXPECT_TRUE(function.ok()) << function.error().to_string();
-    return interpreted(**function, {x}).elements;
-  };
+  constexpr float tensor_scale = 1.1f;
   Patterns x{f32, {4096, 16}, {}};
   for (int row = 0; row < 4096; ++row) {
-    // Six times a scale of f8e4m3, and halves of steps times that scale.
-    const float scale = std::ldexp(1 + static_cast<float>(row % 8) / 8, row % 5 - 2);
+    // The largest gives its block's scale; others are halves of steps times that scale, or near.
+    const float scale = std::ldexp(1 + static_cast<float>(row % 8) / 8, row % 5 - 2) * tensor_scale;
     for (int i = 0; i < 16; ++i) {
       const float tie = i == 0 ? 6 : 0.25f + 0.5f * static_cast<float>(i % 4);
       const float near = std::nextafter(tie * scale, row % 2 == 0 ? 0.f : 1000.f);
-      x.elements.push_back(std::bit_cast<uint32_t>(i == 0 || i % 3 == 0 ? tie * scale : near));
+      x.elements.push_back(std::bit_cast<uint32_t>(i % 3 == 0 ? tie * scale : near));
     }
   }
-  const std::vector<uint64_t> divided = elements("divide", x);
-  const std::vector<uint64_t> multiplied = elements("reciprocal", x);
-  int differing = 0;
-  for (size_t i = 0; i < divided.size(); ++i) differing += divided[i] != multiplied[i];
-  EXPECT_GT(differing, 10);
-  EXPECT_LT(differing, 20000);
+  const auto result = [&](bool is_reciprocal, const char* returned, const char* type) {
+    const auto function = parse_function(
+        fmt::format("func @f(%x: f32[4096, 16], %t: f32[]) -> {}[4096, ?] {{\n"
+                    "  %y, %s = quantize_mx %x, %t {{format = nvfp4, scaling = {}}} : f4e2m1\n"
+                    "  %w = convert %s : f32\n  return {}\n}}\n",
+                    type, is_reciprocal ? "reciprocal" : "divide", returned));
+    EXPECT_TRUE(function.ok()) << function.error().to_string();
+    const Patterns t{f32, {}, {std::bit_cast<uint32_t>(tensor_scale)}};
+    return interpreted(**function, {x, t}).elements;
+  };
+  std::vector<uint64_t> codes[2];
+  for (const bool is_reciprocal : {false, true}) {
+    const std::vector<uint64_t> found = result(is_reciprocal, "%y", "f4e2m1");
+    const std::vector<uint64_t> scales = result(is_reciprocal, "%w", "f32");
+    ASSERT_EQ(found.size(), x.elements.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      const auto number = std::bit_cast<float>(static_cast<uint32_t>(x.elements[i]));
+      const auto scale = std::bit_cast<float>(static_cast<uint32_t>(scales[i / 16]));
+      const float factor = scale * tensor_scale;
+      const float quotient = is_reciprocal ? number * (1 / factor) : number / factor;
+      const uint64_t code = numerics::convert(std::bit_cast<uint32_t>(quotient), f32, f4e2m1,
+                                              {.overflow = Overflow::saturate});
+      ASSERT_EQ(found[i], code) << i;
+    }
+    codes[is_reciprocal ? 1 : 0] = found;
+  }
+  EXPECT_NE(codes[0], codes[1]);
 }
 
 /// Beside known extents one that has no name is what the elements leave.

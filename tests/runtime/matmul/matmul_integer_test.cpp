@@ -206,7 +206,6 @@ TEST_F(Matmul, SumsWrapAround) {
   }
 }
 
-/// Where no parameter's extent is K, a product with zero points by row and column is interpreted.
 /// Rows of a are added up where no shape says how long they are.
 TEST_F(Matmul, DepthsWithoutAName) {
   struct Row {

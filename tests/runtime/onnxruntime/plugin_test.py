@@ -162,8 +162,8 @@ class PluginTest(unittest.TestCase):
                                              strict=True):
                         np.testing.assert_allclose(found, wanted, atol=1)
 
-    def test_one_node_that_contradicts_itself_is_left(self) -> None:
-        """Pow broadcasts to the exponent's rank, which castor does not; the layer is taken."""
+    def test_a_pow_that_castor_lacks_is_left(self) -> None:
+        """It broadcasts to the exponent's rank; the layer is taken."""
         names = self.same_bits(models.pow_of_another_rank(), {"x": images(1, 8, 14, 14)})
         self.assertEqual([name for name in names if name in LAYER], sorted(LAYER))
 

@@ -35,7 +35,7 @@ KLoopNumbers DenseCall::loop_numbers(int tile, int64_t group, int k_steps_done,
   const auto address = [](uint64_t base, int64_t bytes) { return Word{base, 0} + number(bytes); };
   KLoopNumbers numbers = {
       .source = address(takes_input() ? planes_ : x_.address, at + group * k_group_step_),
-      .weights = address(w_.address, 4 * done * weight_width()),
+      .weights = address(w_.address, done * weight_width() * weight_bytes()),
       .input = {},
       .k_steps_end = Word{std::bit_cast<uint64_t>(arguments_.k_steps), 0} + 4 * looped,
       .offset = -4 * looped + number(4 * k_steps_done)};
@@ -145,7 +145,7 @@ void DenseCall::lay_out_operands(KernelCall& call) {
       .k_group_step = k_group_step_,
       .pixel_step = pixel_step(),
       .channel_tiles = counts_.channel_tiles,
-      .weight_tile_bytes = 4 * weight_steps() * weight_width()};
+      .weight_tile_bytes = weight_steps() * weight_width() * weight_bytes()};
   if (takes_input()) {
     input_ = call.add_inputs("the input", elements() * counts_.k_steps * results_of_row_, 8);
     arguments_.input = pointer_to<const std::byte>(input_.address);
@@ -157,7 +157,8 @@ void DenseCall::lay_out_operands(KernelCall& call) {
     arguments_.source = pointer_to<const std::byte>(x_.address);
   }
   w_ = call.add_inputs("w", counts_.channel_tiles * weight_steps() * weight_width() * elements(),
-                       8 * element_bytes());
+                       8 * bytes_of_weight(tile_));
+  w_.elements = weights_as_multiplied(tile_, std::move(w_.elements));
   arguments_.weights = pointer_to<const std::byte>(w_.address);
   start_ = call.add_inputs("start", read_channels(), 32);
   arguments_.start = pointer_to<const int32_t>(start_.address);
@@ -209,11 +210,6 @@ Status DenseCall::compare_result(KernelCall& call, const Pixel& pixel, int64_t c
                              sum, fmt::format("channel {} of pixel {}", channel, pixel.result));
 }
 
-ProductSigns DenseCall::signs() const {
-  if (tile_.has_tiles()) return {tile_.x_is_signed, tile_.w_is_signed};
-  return signs_of(tile_.engine);
-}
-
 Term DenseCall::sum_of(const Pixel& pixel, int64_t channel) const {
   Term sum = sums_ ? forgotten_sum(pixel, channel) : start_.elements[static_cast<size_t>(channel)];
   for (int64_t group = 0; group < k_groups(); ++group) {
@@ -221,7 +217,7 @@ Term DenseCall::sum_of(const Pixel& pixel, int64_t channel) const {
       for (int64_t byte = 0; byte < step_bytes(); byte += 4) {
         const int64_t step = (group * counts_.k_steps + k) * step_bytes() / 4 + byte / 4;
         sum = added_products(sum, pixels_of(pixel, group, k, byte), weights_of(channel, step),
-                             signs());
+                             signs_of(tile_));
       }
     }
   }
@@ -290,7 +286,7 @@ Term DenseCall::own_window_sum(const Pixel& pixel) const {
   Term sum = start_.elements[0] - start_.elements[0];
   for (int k = 0; k < counts_.k_steps; ++k) {
     for (const Term& x : pixels_of(pixel, 0, k, 0)) {
-      sum = sum + widened(x, signs().x_is_signed);
+      sum = sum + widened(x, signs_of(tile_).x_is_signed);
     }
   }
   return sum;

@@ -69,6 +69,8 @@ class DenseCall {
   int pixels_of_tile() const { return is_along_pixels() ? lanes_ * tile_.vectors : tile_.pixels(); }
   bool takes_input() const { return tile_.source != jit::PixelSource::packed; }
   int element_bytes() const { return jit::bytes_of_channel(tile_.engine); }
+  /// Bytes of a k group of weights.
+  int weight_bytes() const { return elements() * bytes_of_weight(tile_); }
   int elements() const { return jit::channels_of_k_group(tile_.engine); }
   int64_t channels() const { return int64_t{tile_.channels} * counts_.channel_tiles; }
   /// Bytes of a pixel that a k step takes.
@@ -111,7 +113,6 @@ class DenseCall {
   // ---- what must be stored
 
   Status compare_result(KernelCall& call, const Pixel& pixel, int64_t channel);
-  ProductSigns signs() const;
   Term sum_of(const Pixel& pixel, int64_t channel) const;
 
   /// The first one that the code still does: with forgotten sums only peeled ones.

@@ -79,9 +79,11 @@ class KStepsCall {
     for (int k = 0; k < k_steps_at_once; ++k) {
       const Word at = variables[source] + number(offsets[static_cast<size_t>(k)]);
       takes_input() ? add_input(machine, variables, at, k) : add_pixels(machine, at, k);
-      weights_.push_back(add_elements(machine, fmt::format("w{}", k),
-                                      variables[weights] + number(k * weight_bytes()),
-                                      weight_bytes()));
+      const int width = bytes_of_weight(tile_);
+      weights_.push_back(
+          weights_as_multiplied(tile_, add_inputs(machine, fmt::format("w{}", k),
+                                                  variables[weights] + number(k * weight_bytes()),
+                                                  weight_bytes() / width, 8 * width)));
     }
     sums_.make_inputs(machine);
   }
@@ -92,7 +94,10 @@ class KStepsCall {
     return compare_sums(before, machine);
   }
 
-  int weight_bytes() const { return is_along_pixels() ? 4 * tile_.rows() : row_bytes(); }
+  int weight_bytes() const {
+    const int k_groups = is_along_pixels() ? tile_.rows() : sums_.vectors() * sums_.lanes();
+    return k_groups * elements() * bytes_of_weight(tile_);
+  }
 
  private:
   bool is_along_pixels() const { return tile_.vectorised == jit::Vectorised::pixels; }
@@ -178,15 +183,14 @@ class KStepsCall {
   Term with_k_step(Term sum, int k, int row, int position) const {
     if (row == tile_.rows()) {  // the window sum
       for (const Term& x : pixel(k, position)) {
-        sum = sum + widened(x, signs_of(tile_.engine).x_is_signed);
+        sum = sum + widened(x, signs_of(tile_).x_is_signed);
       }
       return sum;
     }
     const int of_pixel = is_along_pixels() ? position : row;
     const int of_weights = is_along_pixels() ? row : position;
     return added_products(sum, pixel(k, of_pixel),
-                          k_group(weights_[static_cast<size_t>(k)], of_weights),
-                          signs_of(tile_.engine));
+                          k_group(weights_[static_cast<size_t>(k)], of_weights), signs_of(tile_));
   }
 
   Status compare_packed(SymbolMachine& machine) const {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "jit/conv/dot_product.hpp"
+#include "jit/conv/dense/tile_spec.hpp"
 #include "tools/prove/term/term.hpp"
 
 namespace castor::prove {
@@ -23,6 +23,27 @@ inline ProductSigns signs_of(jit::ProductEngine engine) {
     case jit::ProductEngine::i8_u8_dot: return {.x_is_signed = true, .w_is_signed = false};
     default: return {.x_is_signed = false, .w_is_signed = true};
   }
+}
+
+/// The signs of a tile's products.
+inline ProductSigns signs_of(const jit::DenseTile& tile) {
+  return tile.has_tiles() ? ProductSigns{tile.x_is_signed, tile.w_is_signed}
+                          : signs_of(tile.engine);
+}
+
+/// Bytes of an element of a tile's weights in memory.
+inline int bytes_of_weight(const jit::DenseTile& tile) {
+  return tile.has_byte_weights ? 1 : jit::bytes_of_channel(tile.engine);
+}
+
+/// Elements of weights as they are multiplied, of those in memory.
+inline std::vector<Term> weights_as_multiplied(const jit::DenseTile& tile,
+                                               std::vector<Term> elements) {
+  for (Term& element : elements) {
+    if (!tile.has_byte_weights) break;
+    element = tile.w_is_signed ? extend_sign(element, 16) : extend_zero(element, 16);
+  }
+  return elements;
 }
 
 inline Term widened(const Term& element, bool is_signed) {

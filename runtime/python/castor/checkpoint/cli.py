@@ -69,7 +69,11 @@ def _write_report(path: Path, arguments: argparse.Namespace, result: Result) -> 
         "tensors": [error.to_json() for error in result.errors],
         "kept": result.kept,
     }
-    write_file(path, (json.dumps(value, indent=2) + "\n").encode("utf-8"))
+    text = json.dumps(value, indent=2) + "\n"
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        path.write_text(text, encoding="utf-8")  # a pipe or a link stays what it is
+    else:
+        write_file(path, text.encode("utf-8"))
 
 
 def _summary(result: Result, seconds: float) -> str:
@@ -136,8 +140,11 @@ def main(words: Optional[List[str]] = None) -> int:
     report: Optional[Path] = arguments.report_json
     status = 0
     try:
-        if report is not None and not (report.parent.is_dir() and not report.is_dir()):
-            raise CheckpointError(f"{report}: expected the name of a file in a folder that exists")
+        if report is not None:
+            folder = report.parent
+            is_there = folder.is_dir() or folder.resolve() == arguments.output.resolve()
+            if not is_there or report.is_dir():
+                raise CheckpointError(f"{report}: expected the name of a file, in a folder")
         with _stopped_by(signal.SIGTERM, signal.SIGHUP):
             result = convert_checkpoint(arguments.input, arguments.output, options)
     except (CheckpointError, castor.Error, OSError) as failure:

@@ -15,7 +15,7 @@ from castor.checkpoint.formats.integer import GROUP
 from castor.checkpoint.formats.registry import CASTS, FORMATS, Request, rules_of
 from castor.checkpoint.journal import FILE_JOURNAL_SUFFIX, JOURNAL_NAME, Done, Journal
 from castor.checkpoint.json_files import encoded, read_object, write_file
-from castor.checkpoint.plan import Plan, ShardPlan, make_plan
+from castor.checkpoint.plan import Plan, ShardPlan, inputs_of, make_plan
 from castor.checkpoint.progress import Progress
 from castor.checkpoint.report import TensorError
 from castor.checkpoint.selection import Selection
@@ -170,8 +170,8 @@ def _write_shards(
     notes: List[str] = []
     with Progress(sum(_input_bytes(source, shard) for shard in plan.shards)) as progress:
         for shard in plan.shards:
-            file = source.shards[shard.name]
-            found = journal.finished(shard.name, file)
+            inputs = inputs_of(source, shard, plan.fused)
+            found = journal.finished(shard.name, inputs)
             if found is not None:
                 resumed.append(shard.name)
                 progress.skip(_input_bytes(source, shard))
@@ -180,7 +180,7 @@ def _write_shards(
                     found = _write(
                         source, plan, shard, unfinished, progress, options, journal, notes
                     )
-                    journal.enter(shard.name, file, shard.nbytes, found)
+                    journal.enter(shard.name, inputs, shard.nbytes, found)
                     unfinished.publish()
             errors += found
     read = sum(file.size for file in source.shards.values())
@@ -203,7 +203,7 @@ def _write(
     notes: List[str],
 ) -> List[TensorError]:
     """Brings a file to the disk, from where an interrupted conversion was on."""
-    origin = source.shards[shard.name]
+    origin = inputs_of(source, shard, plan.fused)
     done = journal.begun(shard, origin, file.descriptor)
     if done:
         file.keeps = True

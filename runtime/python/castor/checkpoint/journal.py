@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional
 
 from castor.checkpoint.errors import CheckpointError
+from castor.checkpoint.inputs import Inputs
 from castor.checkpoint.json_files import read_object, write_object
 from castor.checkpoint.plan import ShardPlan
 from castor.checkpoint.report import TensorError
-from castor.checkpoint.safetensors import SafetensorsFile
 from castor.checkpoint.target import sync_directory
 
 JOURNAL_NAME = ".castor-quantize.json"
@@ -28,18 +28,12 @@ JOURNAL_NAME = ".castor-quantize.json"
 FILE_JOURNAL_SUFFIX = ".part.json"
 """The journal of a single file has the file's name and this."""
 
-VERSION = 1
+VERSION = 2
 """The version of the journal and of what formats store: files of another are not taken over."""
 
 
 Done = Dict[str, Optional[TensorError]]
 """Tensors of the input that are finished, and their errors where they are asked for."""
-
-
-def identity(file: SafetensorsFile) -> Dict[str, Any]:
-    """What tells an input from another one, and from a later state of itself."""
-    header = hashlib.sha256(file.header).hexdigest()
-    return {"bytes": file.size, "modified_ns": file.modified, "header_sha256": header}
 
 
 def _errors_of(entry: Mapping[str, Any]) -> Done:
@@ -62,7 +56,11 @@ class Journal:
         if not path.exists():
             return
         found = read_object(self._path)
-        if found.get("version") != VERSION or found.get("options") != options:
+        if found.get("version") != VERSION:
+            raise CheckpointError(
+                f"{path} is of another version of castor-quantize: begin again with --overwrite"
+            )
+        if found.get("options") != options:
             raise CheckpointError(
                 f"{path} is of an unfinished conversion with the options"
                 f" {found.get('options')}, expected {options}: finish that, or begin again with"
@@ -98,7 +96,7 @@ class Journal:
         except (AttributeError, KeyError, TypeError, ValueError) as failure:
             raise self._damaged(failure) from None
 
-    def begun(self, shard: ShardPlan, source: SafetensorsFile, file: int) -> Done:
+    def begun(self, shard: ShardPlan, source: Inputs, file: int) -> Done:
         """What an interrupted conversion has finished of a file; `file` has its temporary name."""
         entry = self._state.get("begun")
         if entry is None or self._begun_entry(shard, source, file, {}) != {**entry, "tensors": {}}:
@@ -109,7 +107,7 @@ class Journal:
         # A file of the same number may have been made since: then it is shorter.
         return done if os.fstat(file).st_size >= max(ends, default=1) else {}
 
-    def begin(self, shard: ShardPlan, source: SafetensorsFile, file: int, done: Done) -> None:
+    def begin(self, shard: ShardPlan, source: Inputs, file: int, done: Done) -> None:
         """These tensors are on the disk."""
         self._state["begun"] = self._begun_entry(shard, source, file, done)
         self.write()
@@ -121,12 +119,10 @@ class Journal:
             self.write()
 
     @staticmethod
-    def _begun_entry(
-        shard: ShardPlan, source: SafetensorsFile, file: int, done: Done
-    ) -> Dict[str, Any]:
+    def _begun_entry(shard: ShardPlan, source: Inputs, file: int, done: Done) -> Dict[str, Any]:
         return {
             "name": shard.name,
-            "input": identity(source),
+            "input": source.identity(),
             "header_sha256": hashlib.sha256(shard.header).hexdigest(),
             "inode": os.fstat(file).st_ino,
             "tensors": {
@@ -134,10 +130,10 @@ class Journal:
             },
         }
 
-    def finished(self, name: str, source: SafetensorsFile) -> Optional[List[TensorError]]:
+    def finished(self, name: str, source: Inputs) -> Optional[List[TensorError]]:
         """The errors of a file that an interrupted conversion has finished; None if it has not."""
         entry = self._state["files"].get(name)
-        if entry is None or entry.get("input") != identity(source):
+        if entry is None or entry.get("input") != source.identity():
             return None
         path = self._directory / name
         if not path.is_file() or path.stat().st_size != entry.get("output_bytes"):
@@ -147,12 +143,10 @@ class Journal:
     def __contains__(self, name: str) -> bool:
         return name in self._state["files"]
 
-    def enter(
-        self, name: str, source: SafetensorsFile, nbytes: int, errors: List[TensorError]
-    ) -> None:
+    def enter(self, name: str, source: Inputs, nbytes: int, errors: List[TensorError]) -> None:
         """A file is whole, and gets its name next."""
         self._state["files"][name] = {
-            "input": identity(source),
+            "input": source.identity(),
             "output_bytes": nbytes,
             "errors": [error.to_json() for error in errors],
         }

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from castor.checkpoint.formats.registry import CASTS, FORMATS, Request
 from castor.checkpoint.formats.stored import StoredWeight, find_stored
 from castor.checkpoint.formats.transform import Transform, TwoPassTransform
 from castor.checkpoint.fused import fused_weights
+from castor.checkpoint.inputs import Inputs
 from castor.checkpoint.safetensors import StoredTensor, TensorSpec, encode_header, laid_out
 from castor.checkpoint.selection import Selection, is_embedding, is_linear, is_transposed
 from castor.checkpoint.source import Source
@@ -41,25 +42,21 @@ class ShardPlan(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """All files; the reasons of tensors that are kept; whether quantized weights are decoded."""
+    """All files; the reasons of tensors that are kept; whether quantized weights are decoded.
+
+    `fused` has, by tensor with two passes, the jobs whose largest magnitude counts for it.
+    """
 
     request: Request
     shards: Tuple[ShardPlan, ...]
     kept: Dict[str, str]
     decodes: bool
+    fused: Mapping[str, Tuple[Job, ...]]
 
     @property
     def converted(self) -> List[Job]:
         """The jobs that are not copies."""
         return [job for shard in self.shards for job in shard.jobs if job.transform is not None]
-
-    @property
-    def fused(self) -> Dict[str, Tuple[Job, ...]]:
-        """Lists, by tensor with two passes, the jobs whose largest magnitude counts for it."""
-        jobs = {job.name: job for job in self.converted}
-        names = [job.name for job in jobs.values() if isinstance(job.transform, TwoPassTransform)]
-        together = fused_weights(names)
-        return {name: tuple(jobs[one] for one in ones) for name, ones in together.items()}
 
     @property
     def embeddings(self) -> List[str]:
@@ -108,7 +105,7 @@ def make_plan(source: Source, request: Request, selection: Selection) -> Plan:
                 kept[tensor] = reason
                 jobs.append(Job(tensor, (tensor,), None, (spec,)))
         shards.append(_shard(name, jobs, file.metadata))
-    plan = Plan(request, tuple(shards), kept, bool(stored))
+    plan = Plan(request, tuple(shards), kept, bool(stored), _fused_jobs(shards))
     _check_names(plan)
     if not plan.converted:
         counts: Dict[str, int] = {}
@@ -117,6 +114,25 @@ def make_plan(source: Source, request: Request, selection: Selection) -> Plan:
         told = "; ".join(f"{count}: {reason}" for reason, count in sorted(counts.items()))
         raise CheckpointError(f"no tensor to convert to {request.to} ({told or 'no tensors'})")
     return plan
+
+
+def _fused_jobs(shards: Sequence[ShardPlan]) -> Dict[str, Tuple[Job, ...]]:
+    jobs = {
+        job.name: job
+        for shard in shards
+        for job in shard.jobs
+        if isinstance(job.transform, TwoPassTransform)
+    }
+    together = fused_weights(jobs)
+    return {name: tuple(jobs[one] for one in ones) for name, ones in together.items()}
+
+
+def inputs_of(source: Source, shard: ShardPlan, fused: Mapping[str, Tuple[Job, ...]]) -> Inputs:
+    """The files that a file of the output depends on."""
+    tensors = [name for job in shard.jobs for name in job.inputs]
+    tensors += [one.name for job in shard.jobs for one in fused.get(job.name, ())]
+    others = sorted({source.home[name] for name in tensors} - {shard.name})
+    return Inputs(source.shards[shard.name], tuple(source.shards[name] for name in others))
 
 
 def _encoding(spec: TensorSpec, request: Request) -> Job:

@@ -196,6 +196,9 @@ class ShardWriter:
         new = [job for name, job in asked.items() if name not in self._maxima]
         self._maxima.update({job.name: [0.0] for job in new})
         self._run(pool, (task for job in new for task in tasks_of(job)), self._maximum)
+        for job in new:
+            if self._source.home[job.name] != self._plan.name:  # it is not read here again
+                self._home(job.name).forget(job.name)
         for job in two_passes:
             assert isinstance(job.transform, TwoPassTransform)
             found = [self._maxima[one.name] for one in self._fused[job.name]]
