@@ -28,9 +28,11 @@ Status check_shapes(const CompositionCall& call) {
   const TensorType& type = call.type_of(bias);
   const Shape& weights = call.type_of(3).shape;
   const bool is_vector = type.element == ElementType::i32 && type.shape.size() == 1;
-  const bool may_have_all = !is_vector || weights.empty() || !weights[0].is_fixed() ||
-                            !type.shape[0].is_fixed() || type.shape[0].extent == weights[0].extent;
-  if (is_vector && may_have_all) return {};
+  const auto may_have_all = [&] {
+    return weights.empty() || !weights[0].is_fixed() || !type.shape[0].is_fixed() ||
+           type.shape[0].extent == weights[0].extent;
+  };
+  if (is_vector && may_have_all()) return {};
   return call.mistake(
       fmt::format("operand {}, the bias, is {}, expected i32 of one entry per output channel of {}",
                   bias, to_string(type), to_string(call.type_of(3))));

@@ -124,7 +124,8 @@ TEST(OnnxRules, PowTakesNoShapeOfItsExponent) {
             "the exponent has more axes than the base");
 }
 
-/// Where an engine runs the remainder, one wrong declaration costs one node.
+/// With an engine for the other nodes, a node whose declared shape is wrong does not refuse the
+/// model.
 TEST(OnnxRules, ContradictingNodesAreLeftToAnEngine) {
   OnnxMaker maker;
   maker.input("x", OnnxMaker::f32, {3});

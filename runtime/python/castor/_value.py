@@ -177,6 +177,16 @@ _LIMITS = {"f4e2m1": 7.0, "f6e2m3": 7.75, "f6e3m2": 30.0, "f8e8m0": 1.5 * 2.0**1
 half a step beyond the largest."""
 
 
+def _is_out_of_range(number: Union[bool, int, float], element: ElementType) -> bool:
+    """Of floats that saturate, where the result does not tell."""
+    if element.name == "nf4":
+        return abs(number) > 1
+    if element.name == "f8e8m0" and number <= 0:
+        return True
+    limit = _LIMITS.get(element.name)
+    return limit is not None and abs(number) >= limit
+
+
 def _scalar(number: Union[bool, int, float], element: ElementType) -> Any:
     """The number in that type: exact in integers, rounded once in floats."""
     from castor._convert import convert
@@ -190,11 +200,8 @@ def _scalar(number: Union[bool, int, float], element: ElementType) -> Any:
     if element.is_integer:
         is_lost = made.tolist() != number
     else:
-        is_lost = _kind(float(convert(made, "f64").item())) != _kind(float(number))
-        limit = _LIMITS.get(element.name)
-        is_lost = is_lost or (limit is not None and abs(number) >= limit)
-        is_lost = is_lost or (element.name == "nf4" and abs(number) > 1)
-        is_lost = is_lost or (element.name == "f8e8m0" and number <= 0)
+        changes_kind = _kind(float(convert(made, "f64").item())) != _kind(float(number))
+        is_lost = changes_kind or _is_out_of_range(number, element)
     if is_lost:
         raise ValueError(f"{element} has no {number}")
     return made

@@ -39,8 +39,8 @@ inline int bytes_of_weight(const jit::DenseTile& tile) {
 /// Elements of weights as they are multiplied, of those in memory.
 inline std::vector<Term> weights_as_multiplied(const jit::DenseTile& tile,
                                                std::vector<Term> elements) {
+  if (!tile.has_byte_weights) return elements;
   for (Term& element : elements) {
-    if (!tile.has_byte_weights) break;
     element = tile.w_is_signed ? extend_sign(element, 16) : extend_zero(element, 16);
   }
   return elements;

@@ -13,6 +13,7 @@ from castor.checkpoint.config import quantization_config, with_entry
 from castor.checkpoint.errors import CheckpointError
 from castor.checkpoint.formats.integer import GROUP
 from castor.checkpoint.formats.registry import CASTS, FORMATS, Request, rules_of
+from castor.checkpoint.inputs import Inputs
 from castor.checkpoint.journal import FILE_JOURNAL_SUFFIX, JOURNAL_NAME, Done, Journal
 from castor.checkpoint.json_files import encoded, read_object, write_file
 from castor.checkpoint.plan import Plan, ShardPlan, inputs_of, make_plan
@@ -132,7 +133,10 @@ def _convert_file(
             options.overwrite,
         )
         with Progress(_input_bytes(source, shard)) as progress:
-            errors = _write(source, plan, shard, unfinished, progress, options, journal, notes)
+            inputs = inputs_of(source, shard, plan.fused)
+            errors = _write(
+                source, plan, shard, inputs, unfinished, progress, options, journal, notes
+            )
         for name, text in texts.items():
             write_file(target.parent / name, text)
         unfinished.publish()
@@ -178,7 +182,7 @@ def _write_shards(
             else:
                 with unfinished_file(target / shard.name) as unfinished:
                     found = _write(
-                        source, plan, shard, unfinished, progress, options, journal, notes
+                        source, plan, shard, inputs, unfinished, progress, options, journal, notes
                     )
                     journal.enter(shard.name, inputs, shard.nbytes, found)
                     unfinished.publish()
@@ -196,6 +200,7 @@ def _write(
     source: Source,
     plan: Plan,
     shard: ShardPlan,
+    inputs: Inputs,
     file: UnfinishedFile,
     progress: Progress,
     options: Options,
@@ -203,8 +208,7 @@ def _write(
     notes: List[str],
 ) -> List[TensorError]:
     """Brings a file to the disk, from where an interrupted conversion was on."""
-    origin = inputs_of(source, shard, plan.fused)
-    done = journal.begun(shard, origin, file.descriptor)
+    done = journal.begun(shard, inputs, file.descriptor)
     if done:
         file.keeps = True
         notes.append(f"{len(done)} tensors of {file.path.name} were finished before")
@@ -214,7 +218,7 @@ def _write(
 
     def save(finished: Done) -> None:
         os.fsync(file.descriptor)
-        journal.begin(shard, origin, file.descriptor, finished)
+        journal.begin(shard, inputs, file.descriptor, finished)
         file.keeps = True
 
     writer = ShardWriter(

@@ -96,10 +96,10 @@ class Journal:
         except (AttributeError, KeyError, TypeError, ValueError) as failure:
             raise self._damaged(failure) from None
 
-    def begun(self, shard: ShardPlan, source: Inputs, file: int) -> Done:
+    def begun(self, shard: ShardPlan, inputs: Inputs, file: int) -> Done:
         """What an interrupted conversion has finished of a file; `file` has its temporary name."""
         entry = self._state.get("begun")
-        if entry is None or self._begun_entry(shard, source, file, {}) != {**entry, "tensors": {}}:
+        if entry is None or self._begun_entry(shard, inputs, file, {}) != {**entry, "tensors": {}}:
             return {}
         done = _errors_of(entry)
         written = [spec.name for job in shard.jobs if job.name in done for spec in job.specs]
@@ -107,9 +107,9 @@ class Journal:
         # A file of the same number may have been made since: then it is shorter.
         return done if os.fstat(file).st_size >= max(ends, default=1) else {}
 
-    def begin(self, shard: ShardPlan, source: Inputs, file: int, done: Done) -> None:
+    def begin(self, shard: ShardPlan, inputs: Inputs, file: int, done: Done) -> None:
         """These tensors are on the disk."""
-        self._state["begun"] = self._begun_entry(shard, source, file, done)
+        self._state["begun"] = self._begun_entry(shard, inputs, file, done)
         self.write()
 
     def forget_begun(self) -> None:
@@ -119,10 +119,10 @@ class Journal:
             self.write()
 
     @staticmethod
-    def _begun_entry(shard: ShardPlan, source: Inputs, file: int, done: Done) -> Dict[str, Any]:
+    def _begun_entry(shard: ShardPlan, inputs: Inputs, file: int, done: Done) -> Dict[str, Any]:
         return {
             "name": shard.name,
-            "input": source.identity(),
+            "input": inputs.identity(),
             "header_sha256": hashlib.sha256(shard.header).hexdigest(),
             "inode": os.fstat(file).st_ino,
             "tensors": {
@@ -130,10 +130,10 @@ class Journal:
             },
         }
 
-    def finished(self, name: str, source: Inputs) -> Optional[List[TensorError]]:
+    def finished(self, name: str, inputs: Inputs) -> Optional[List[TensorError]]:
         """The errors of a file that an interrupted conversion has finished; None if it has not."""
         entry = self._state["files"].get(name)
-        if entry is None or entry.get("input") != source.identity():
+        if entry is None or entry.get("input") != inputs.identity():
             return None
         path = self._directory / name
         if not path.is_file() or path.stat().st_size != entry.get("output_bytes"):
@@ -143,10 +143,10 @@ class Journal:
     def __contains__(self, name: str) -> bool:
         return name in self._state["files"]
 
-    def enter(self, name: str, source: Inputs, nbytes: int, errors: List[TensorError]) -> None:
+    def enter(self, name: str, inputs: Inputs, nbytes: int, errors: List[TensorError]) -> None:
         """A file is whole, and gets its name next."""
         self._state["files"][name] = {
-            "input": source.identity(),
+            "input": inputs.identity(),
             "output_bytes": nbytes,
             "errors": [error.to_json() for error in errors],
         }
