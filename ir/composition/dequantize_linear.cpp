@@ -55,7 +55,7 @@ ValueId difference(const CompositionCall& call, const BroadcastRule& rule, Eleme
   const ElementType exact = bits_of(given) < 32 ? ElementType::i32 : ElementType::i64;
   const ElementType type = is_integer(given) ? exact : product;
   const ValueId x = in_type(builder, call.operands[0], type);
-  const ValueId zero_point = in_type(builder, call.operands[2], type);
+  const ValueId zero_point = in_type(builder, parameter_of(call, 2), type);
   return in_type(builder, builder.binary(OpKind::sub, x, zero_point, rule), product);
 }
 
@@ -70,7 +70,7 @@ Result<std::vector<ValueId>> define_dequantize_linear(const CompositionCall& cal
   if (!zero_point_rule) return zero_point_rule.error();
   const ElementType type = product_type(call);
   const ValueId wide = difference(call, *zero_point_rule, type);
-  const ValueId scale = in_type(call.builder, call.operands[1], type);
+  const ValueId scale = in_type(call.builder, parameter_of(call, 1), type);
   const ValueId product = call.builder.binary(OpKind::mul, wide, scale, *rule);
   return std::vector{in_type(call.builder, product, call.result)};
 }

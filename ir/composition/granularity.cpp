@@ -112,8 +112,9 @@ Result<BroadcastRule> granularity_of(const CompositionCall& call, size_t operand
   const int rank = call.rank_of(0);
   const int own_rank = call.rank_of(operand);
   const Shape& own = call.type_of(operand).shape;
-  if (own_rank == 0) return BroadcastRule{};
-  if (own_rank == 1 && own[0] == Dim(1) && rank > 0) {  // whatever axis is
+  const bool has_one_entry = own_rank == 1 && own[0] == Dim(1);
+  if (own_rank == 0 || (has_one_entry && rank == 0)) return BroadcastRule{};
+  if (has_one_entry) {  // whatever axis is
     return BroadcastRule{.mode = BroadcastMode::pdpd, .axis = rank - 1};
   }
   if (own_rank == 1 && rank > 0) {
@@ -125,6 +126,12 @@ Result<BroadcastRule> granularity_of(const CompositionCall& call, size_t operand
   return call.mistake(fmt::format(
       "{} {} for {}, expected a scalar, one entry per index of an axis, or a tensor of its rank",
       name_of_parameter(operand), to_string(call.type_of(operand)), to_string(call.type_of(0))));
+}
+
+ValueId parameter_of(const CompositionCall& call, size_t operand) {
+  const ValueId value = call.operands[operand];
+  const bool is_reshaped = call.has(operand) && call.rank_of(0) == 0 && call.rank_of(operand) == 1;
+  return is_reshaped ? call.builder.reshape(value, {}) : value;
 }
 
 }  // namespace castor

@@ -18,4 +18,7 @@ Status check_granularity(const CompositionCall& call);
 /// ONNX has all but the third, and blocks along one axis.
 Result<BroadcastRule> granularity_of(const CompositionCall& call, size_t operand);
 
+/// The value that goes along operand 0 by that rule: the operand, a scalar where operand 0 is one.
+ValueId parameter_of(const CompositionCall& call, size_t operand);
+
 }  // namespace castor

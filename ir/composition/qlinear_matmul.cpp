@@ -3,6 +3,9 @@
 // y_zero_point), where sum is that of matmul_integer.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "ir/composition/qlinear.hpp"
 #include "ir/composition/steps.hpp"
 #include "ir/shape/matmul.hpp"
@@ -22,6 +25,16 @@ Error unexpected(const CompositionCall& call, size_t operand, std::string_view l
                   operand, to_string(call.type_of(operand)), lines));
 }
 
+/// The operand's shape without an axis of extent 1, which the result lacks too; nothing where it is
+/// not known well enough for a reshape.
+std::optional<Shape> without_axis(const CompositionCall& call, size_t operand, int axis) {
+  Shape shape = call.type_of(operand).shape;
+  if (shape[static_cast<size_t>(axis)] != Dim(1)) return std::nullopt;
+  shape.erase(shape.begin() + axis);
+  if (std::ranges::count(shape, Dim::any()) > 1) return std::nullopt;
+  return shape;
+}
+
 /// An entry for each row of a, so that it is broadcast to the result: a vector becomes a column.
 /// Where b is one column, the result's rows are its last axis.
 Result<ValueId> along_rows(const CompositionCall& call, size_t operand) {
@@ -30,7 +43,12 @@ Result<ValueId> along_rows(const CompositionCall& call, size_t operand) {
   if (rank == 0 || (rank == 1 && call.type_of(operand).shape[0] == Dim(1))) return value;
   if (rank == 1 && !has_columns(call)) return value;
   if (rank == 1 && has_rows(call)) return call.builder.reshape(value, {Dim::any(), 1});
-  if (rank == call.rank_of(0) && has_rows(call) && has_columns(call)) return value;
+  if (rank == call.rank_of(0) && has_rows(call)) {
+    if (has_columns(call)) return value;
+    if (const auto shape = without_axis(call, operand, rank - 1)) {
+      return call.builder.reshape(value, *shape);
+    }
+  }
   if (may_be_single(call.type_of(operand).shape)) return value;
   return unexpected(call, operand, "row");
 }
@@ -38,8 +56,13 @@ Result<ValueId> along_rows(const CompositionCall& call, size_t operand) {
 /// An entry for each column of b.
 Result<ValueId> along_columns(const CompositionCall& call, size_t operand) {
   const int rank = call.rank_of(operand);
-  if (rank <= 1 || (rank == call.rank_of(3) && has_rows(call) && has_columns(call))) {
-    return call.operands[operand];
+  const ValueId value = call.operands[operand];
+  if (rank <= 1) return value;
+  if (rank == call.rank_of(3) && has_columns(call)) {
+    if (has_rows(call)) return value;
+    if (const auto shape = without_axis(call, operand, rank - 2)) {
+      return call.builder.reshape(value, *shape);
+    }
   }
   return unexpected(call, operand, "column");
 }

@@ -53,7 +53,7 @@ ElementType precision_of(const CompositionCall& call) {
 ValueId quotient_of(const CompositionCall& call, const BroadcastRule& rule) {
   const ElementType precision = precision_of(call);
   const ValueId x = in_type(call.builder, call.operands[0], precision);
-  const ValueId scale = in_type(call.builder, call.operands[1], precision);
+  const ValueId scale = in_type(call.builder, parameter_of(call, 1), precision);
   if (call.identifier("scaling") != "reciprocal") {
     return call.builder.binary(OpKind::div, x, scale, rule);
   }
@@ -68,7 +68,7 @@ ValueId as_float(const CompositionCall& call, ValueId quotient, const BroadcastR
   if (saturates) options.overflow = Overflow::saturate;
   if (!has_nans(call.result)) options.nan = NanMode::zero;
   if (call.has(2) && !is_float8(call.result)) {
-    const ValueId offset = call.builder.convert(call.operands[2], precision_of(call));
+    const ValueId offset = call.builder.convert(parameter_of(call, 2), precision_of(call));
     quotient = call.builder.binary(OpKind::add, quotient, offset, rule);
   }
   return call.builder.convert(quotient, call.result, options);
@@ -85,7 +85,7 @@ Result<std::vector<ValueId>> define_quantize_linear(const CompositionCall& call)
   if (!zero_point_rule) return zero_point_rule.error();
   const ValueId quotient = quotient_of(call, *rule);
   if (is_float(call.result)) return std::vector{as_float(call, quotient, *zero_point_rule)};
-  return std::vector{rounded_with_zero_point(call.builder, quotient, call.operands[2],
+  return std::vector{rounded_with_zero_point(call.builder, quotient, parameter_of(call, 2),
                                              *zero_point_rule, call.result)};
 }
 

@@ -188,52 +188,54 @@ TEST(Compositions, NameMistakesOfTheirDefinitions) {
   EXPECT_TRUE(product.starts_with("qlinear_matmul: matmul_integer: ")) << product;
   const Inference rows[] = {
       {{"u8[1, 2, 3]", "f64[]", "u8[]", "i8[4, 2, 1]", "f32[4]", "i8[]", "f32[]", "u8[]"},
-       "qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "%y = qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
        "qlinear_conv: operand 1, a scale, is f64, expected f16, bf16 or f32"},
       {{"u8[1, 2, 3]", "f32[2]", "u8[]", "i8[4, 2, 1]", "f32[4]", "i8[]", "f32[]", "u8[]"},
-       "qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "%y = qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
        "qlinear_conv: operand 1 is f32[2], expected a scalar or a vector of 1"},
       {{"u8[1, 2, 3]", "f32[]", "u8[]", "i8[4, 2, 1]", "f32[4]", "i8[]", "f32[]", "i32[]"},
-       "qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "%y = qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
        "qlinear_conv: operand 7, the result's zero point, is i32, expected i8 or u8"},
       {{"u8[1, 2, 3]", "f32[]", "u8[]", "i8[4, 2, 1]", "f32[4]", "i8[]", "f32[]", "u8[]", "f32[4]"},
-       "qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7, %x8",
+       "%y = qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7, %x8",
        "qlinear_conv: operand 8, the bias, is f32[4], expected i32 of one entry per output "
        "channel of i8[4, 2, 1]"},
       {{"u8[1, 2, 3]", "f32[]", "u8[]", "i8[4, 2, 1]", "f32[4]", "i8[]", "f32[]", "u8[]", "i32[1]"},
-       "qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7, %x8",
+       "%y = qlinear_conv %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7, %x8",
        "qlinear_conv: operand 8, the bias, is i32[1], expected i32 of one entry per output "
        "channel of i8[4, 2, 1]"},
       {{"u8[2, 3]", "f32[2, 5]", "u8[]", "i8[3, 5]", "f32[5]", "i8[]", "f32[]", "u8[]"},
-       "qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "%y = qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
        "qlinear_matmul: axis 1 of a_scale is 5, expected 1"},
       {{"u8[2, 3]", "f32[]", "u8[]", "i8[3, 3]", "f32[2, 3]", "i8[]", "f32[]", "u8[]"},
-       "qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "%y = qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
        "qlinear_matmul: axis 0 of b_scale is 2, expected 1"},
       {{"u8[3, 2]", "f32[]", "u8[]", "i8[2]", "f32[3]", "i8[]", "f32[]", "u8[]"},
-       "qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "%y = qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
        "qlinear_matmul: b_scale has 3 entries, expected 1, or 1 as the columns of b"},
       {{"u8[2, 3]", "f32[]", "u8[]", "i8[3, 5]", "f32[]", "i8[]", "f32[]", "u8[1, 5]"},
-       "qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "%y = qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
        "qlinear_matmul: axis 1 of y_zero_point is 5, expected 1"},
       {{"f32[4, 3]"},
-       "%s, %z = dynamic_quantize_linear %x0 {axes = [1.5]} : u8",
+       "%y, %s, %z = dynamic_quantize_linear %x0 {axes = [1.5]} : u8",
        "dynamic_quantize_linear: axes = [1.5], expected integers"},
       {{"f32[]"},
-       "%s = quantize_mx %x0 {format = mxfp4} : f4e2m1",
+       "%y, %s = quantize_mx %x0 {format = mxfp4} : f4e2m1",
        "quantize_mx: operand 0 is f32[], expected rank 1 or more"},
       {{"f4e2m1[4, 32]", "f8e8m0[4, 1]"},
-       "dequantize_mx %x0, %x1 : f32",
+       "%y = dequantize_mx %x0, %x1 : f32",
        "dequantize_mx: no format, expected mxfp8_e4m3, mxfp8_e5m2, mxfp6_e2m3, mxfp6_e3m2, mxfp4, "
        "mxint8, nvfp4"},
+      {{"u8[3]", "f32[]", "u8[]", "i8[?, 3, ?]", "f32[?, 1, ?]", "i8[]", "f32[]", "u8[]"},
+       "%y = qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "qlinear_matmul: operand 4 is f32[?, 1, ?], expected one entry, one per column, or a tensor "
+       "of that per matrix"},
       {{"u8[2, 3]", "f32[2, 1, 1]", "u8[]", "i8[3, 5]", "f32[5]", "i8[]", "f32[]", "u8[]"},
-       "qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
+       "%y = qlinear_matmul %x0, %x1, %x2, %x3, %x4, %x5, %x6, %x7",
        "qlinear_matmul: a_scale has rank 3, expected 0, 1, or 2 as a"},
   };
   for (const Inference& row : rows) {
-    const std::string_view joint = row.operation.starts_with('%') ? ", " : " = ";
-    EXPECT_EQ(inferred(function_text(row.types, fmt::format("%y{}{}", joint, row.operation))),
-              row.result);
+    EXPECT_EQ(inferred(function_text(row.types, row.operation)), row.result);
   }
 }
 

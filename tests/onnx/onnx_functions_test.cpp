@@ -8,19 +8,13 @@
 #include "runtime/onnx/plan.hpp"
 #include "tests/support/onnx_maker.hpp"
 #include "tests/support/onnx_models.hpp"
+#include "tests/support/onnx_plan.hpp"
 
 namespace castor {
 namespace {
 
 using test::OnnxMaker;
-
-onnx::Plan plan_of(const OnnxMaker& maker) {
-  Result<onnx::Graph> graph = maker.read();
-  EXPECT_TRUE(graph) << graph.error().message;
-  Result<onnx::Plan> plan = make_plan(std::move(*graph));
-  EXPECT_TRUE(plan) << plan.error().message;
-  return std::move(*plan);
-}
+using test::plan_of;
 
 std::string ops_of(const onnx::Plan& plan) {
   const auto function = whole_function(plan);

@@ -8,21 +8,12 @@
 #include "ir/numerics/scalar.hpp"
 #include "runtime/onnx/examine.hpp"
 #include "tests/support/interpreted.hpp"
-#include "tests/support/onnx_maker.hpp"
+#include "tests/support/onnx_plan.hpp"
 
 namespace castor::test {
 namespace {
 
 constexpr int32_t f16 = 10, boolean = 9, f6e2m3 = 27;  // TensorProto.DataType
-
-onnx::Plan plan_of(const OnnxMaker& maker) {
-  Result<onnx::Graph> graph = maker.read();
-  EXPECT_TRUE(graph) << graph.error().message;
-  if (!graph) return {};
-  auto plan = make_plan(std::move(*graph));
-  EXPECT_TRUE(plan) << plan.error().message;
-  return plan ? std::move(*plan) : onnx::Plan{};
-}
 
 std::vector<uint64_t> patterns_of(const std::vector<float>& numbers, ElementType type) {
   std::vector<uint64_t> patterns;
@@ -143,6 +134,34 @@ TEST(OnnxRules, ContradictingNodesAreLeftToAnEngine) {
   EXPECT_EQ((*verdicts)[0].kind, onnx::Verdict::Kind::left);
   EXPECT_NE((*verdicts)[0].reason.find("declared as"), std::string::npos) << (*verdicts)[0].reason;
   EXPECT_EQ((*verdicts)[1].kind, onnx::Verdict::Kind::taken);
+}
+
+/// False is below true; the largest of nothing is false, the least true.
+TEST(OnnxRules, ExtremesOfBooleans) {
+  struct Row {
+    std::vector<uint64_t> x;
+    uint64_t least;
+    uint64_t largest;
+  };
+  for (const Row& row : {Row{{0, 1, 0}, 0, 1}, Row{{1, 1}, 1, 1}, Row{{0}, 0, 0}, Row{{}, 1, 0}}) {
+    for (const bool is_max : {false, true}) {
+      OnnxMaker maker(20);
+      const auto count = static_cast<int64_t>(row.x.size());
+      maker.input("x", boolean, {2, count});
+      maker.constant<int64_t>("axes", OnnxMaker::i64, {1}, {1});
+      OnnxMaker::integer(maker.node(is_max ? "ReduceMax" : "ReduceMin", {"x", "axes"}, {"y"}),
+                         "keepdims", 0);
+      maker.output("y", boolean, {2});
+      const FunctionPtr function = maker.function();
+      ASSERT_TRUE(function);
+      std::vector<uint64_t> twice = row.x;
+      twice.insert(twice.end(), row.x.begin(), row.x.end());
+      const uint64_t wanted = is_max ? row.largest : row.least;
+      EXPECT_EQ(interpreted(*function, {{ElementType::boolean, {2, count}, twice}}).elements,
+                (std::vector<uint64_t>{wanted, wanted}))
+          << count << " booleans";
+    }
+  }
 }
 
 TEST(OnnxRules, InfinitiesOfNoSign) {

@@ -29,8 +29,13 @@ from numpy_ops import CASTOR_TYPES
 
 SEED = 20261123
 INTEGERS = (np.uint8, np.int8, np.uint16, np.int16)
+# The least and greatest number of types that NumPy lacks.
+NARROW = {"i4": (-8, 7), "u4": (0, 15), "i2": (-2, 1), "u2": (0, 3)}
 # Significant bits, least and greatest exponent of a normal number.
-FORMATS = {np.float32: (24, -126, 127), np.float16: (11, -14, 15)}
+FORMATS = {np.float64: (53, -1022, 1023), np.float32: (24, -126, 127), np.float16: (11, -14, 15),
+           "bf16": (8, -126, 127)}
+# Types that results are computed in where an attribute says so.
+PRECISIONS = {"f64": np.float64, "bf16": "bf16"}
 INFINITY = "infinity"
 
 
@@ -59,10 +64,17 @@ def rounded(value, dtype):
 
 def saturated(value, offset, dtype):
     """saturate(round_half_even(value) + offset)."""
-    limits = np.iinfo(dtype)
+    least, greatest = limits_of(dtype)
     if isinstance(value, tuple):
-        return limits.min if value[1] else limits.max
-    return min(max(round(value) + offset, limits.min), limits.max)
+        return least if value[1] else greatest
+    return min(max(round(value) + offset, least), greatest)
+
+
+def limits_of(dtype):
+    if dtype in NARROW:
+        return NARROW[dtype]
+    limits = np.iinfo(dtype)
+    return limits.min, limits.max
 
 
 def exact(number):
@@ -94,9 +106,11 @@ def near_ties(rng, scale, dtype, spread):
 
 def granularity(rng, shape):
     """The shape of scales, what they are for each element, and the attributes."""
-    kind = rng.integers(0, 4)
+    kind = rng.integers(0, 5)
     if kind == 0:
         return (), lambda scale: np.broadcast_to(scale, shape), ""
+    if kind == 4 and len(shape) > 1:
+        return in_blocks_of_two_axes(rng, shape)
     axis = int(rng.integers(len(shape)))
     if kind == 1:
         along = tuple(shape[axis] if i == axis else 1 for i in range(len(shape)))
@@ -113,6 +127,24 @@ def granularity(rng, shape):
     return own, spread, f" {{axis = {axis}, block_size = {block}}}"
 
 
+def in_blocks_of_two_axes(rng, shape):
+    axes = sorted(int(axis) for axis in rng.choice(len(shape), 2, replace=False))
+    block = [int(rng.integers(1, shape[axis] + 2)) for axis in axes]
+    own = list(shape)
+    for axis, size in zip(axes, block):
+        own[axis] = -(-shape[axis] // size)
+
+    def spread(scale):
+        for axis, size in zip(axes, block):
+            scale = np.take(scale, np.arange(shape[axis]) // size, axis)
+        return scale
+    return tuple(own), spread, f" {{axes = {axes}, block = {block}}}"
+
+
+def with_attribute(attributes, more):
+    return (attributes[:-1] + ", " if attributes else " {") + more + "}"
+
+
 def each(function, *tensors):
     """The function of exact numbers, element by element."""
     return [function(*numbers) for numbers in zip(*(tensor.ravel().tolist() for tensor in tensors))]
@@ -120,56 +152,83 @@ def each(function, *tensors):
 
 def add(cases, op, inputs, result, suffix="", attributes=""):
     operands = ", ".join(f"%{chr(ord('a') + i)}" for i in range(len(inputs)))
+    add_lines(cases, [f"{op} {operands}{attributes}{suffix}"], inputs, result)
+
+
+def add_lines(cases, lines, inputs, result):
+    """A function of several operations, the last of which has the result."""
     for unknown in (False, True):
-        text = function_text(inputs, [f"{op} {operands}{attributes}{suffix}"],
-                             ([result.ndim], [CASTOR_TYPES[result.dtype]]), unknown)
+        text = function_text(inputs, lines, ([result.ndim], [CASTOR_TYPES[result.dtype]]), unknown)
         cases.add(text, inputs, [result], Unrefused)
 
 
 def add_quantize(rng, cases):
-    dtype = (np.float32, np.float16)[rng.integers(2)]
+    dtype = (np.float32, np.float16, np.float64)[rng.integers(3)]
     to = INTEGERS[rng.integers(4)]
+    is_narrow = rng.random() < .3
+    if is_narrow:
+        to = tuple(NARROW)[rng.integers(len(NARROW))]
     shape = tuple(int(extent) for extent in rng.integers(1, 14, rng.integers(1, 4)))
     own, spread, attributes = granularity(rng, shape)
-    scale, zero = random_scale(rng, dtype, own), random_integers(rng, to, own)
-    x = near_ties(rng, spread(scale), dtype, 300 if np.dtype(to).itemsize == 1 else 70000)
+    scale = random_scale(rng, dtype, own)
+    zero = np.zeros(own, np.int8) if is_narrow else random_integers(rng, to, own)
+    x = near_ties(rng, spread(scale), dtype, max(limits_of(to)) * 9 // 8 + 2)
     by_reciprocal = rng.random() < .3
+    computed = dtype
+    if dtype == np.float32 and rng.random() < .4:
+        name = tuple(PRECISIONS)[rng.integers(len(PRECISIONS))]
+        computed = PRECISIONS[name]
+        attributes = with_attribute(attributes, f"precision = {name}")
 
     def one(x, scale, zero):
+        x, scale = rounded(exact(x), computed), rounded(exact(scale), computed)
         if not by_reciprocal:
-            return saturated(rounded(exact(x) / exact(scale), dtype), zero, to)
-        reciprocal = rounded(1 / exact(scale), dtype)
-        return saturated(rounded(exact(x) * reciprocal, dtype), zero, to)
+            return saturated(rounded(x / scale, computed), zero, to)
+        return saturated(rounded(x * rounded(1 / scale, computed), computed), zero, to)
 
-    expected = np.array(each(one, x, spread(scale), spread(zero)), to).reshape(shape)
+    held = (np.int8 if to[0] == "i" else np.uint8) if is_narrow else to
+    expected = np.array(each(one, x, spread(scale), spread(zero)), held).reshape(shape)
     if by_reciprocal:
-        attributes = attributes[:-1] + ", " if attributes else " {"
-        attributes += "scaling = reciprocal}"
+        attributes = with_attribute(attributes, "scaling = reciprocal")
+    if is_narrow:
+        add_lines(cases, [f"quantize_linear %a, %b{attributes} : {to}",
+                          f"convert %r0 : {CASTOR_TYPES[np.dtype(held)]}"], [x, scale], expected)
+        return
     add(cases, "quantize_linear", [x, scale, zero], expected, f" : {CASTOR_TYPES[np.dtype(to)]}",
         attributes)
 
 
 def add_dequantize(rng, cases):
     of_scale = (np.float32, np.float16)[rng.integers(2)]
-    dtype = (np.float32, np.float16)[rng.integers(2)]
+    dtype = (np.float32, np.float16, np.float64)[rng.integers(3)]
     source = INTEGERS[rng.integers(4)]
+    narrow = tuple(NARROW)[rng.integers(len(NARROW))] if rng.random() < .3 else None
     shape = tuple(int(extent) for extent in rng.integers(1, 14, rng.integers(1, 4)))
     own, spread, attributes = granularity(rng, shape)
-    scale, zero = random_scale(rng, of_scale, own), random_integers(rng, source, own)
-    x = random_integers(rng, source, shape)
+    scale = random_scale(rng, of_scale, own)
+    if narrow:
+        least, greatest = NARROW[narrow]
+        x = np.asarray(rng.integers(least, greatest + 1, shape)).astype(np.int8)
+        zero = np.zeros(own, np.int8)
+    else:
+        x, zero = random_integers(rng, source, shape), random_integers(rng, source, own)
 
     def one(x, scale, zero):
-        """As ONNX's reference implementation: the product is in f32."""
+        """As ONNX's reference implementation: the product is in f32, that of f64 in f64."""
         product = Fraction(x - zero) * exact(scale)
-        y = rounded(product, np.float32)
+        y = rounded(product, np.float64 if dtype == np.float64 else np.float32)
         y = y if isinstance(y, tuple) else rounded(y, dtype)
         if isinstance(y, tuple):
             return -np.inf if y[1] else np.inf
         return np.copysign(float(y), -1 if product < 0 else 1)
 
     expected = np.array(each(one, x, spread(scale), spread(zero)), dtype).reshape(shape)
-    add(cases, "dequantize_linear", [x, scale, zero], expected,
-        f" : {CASTOR_TYPES[np.dtype(dtype)]}", attributes)
+    to = CASTOR_TYPES[np.dtype(dtype)]
+    if narrow:
+        add_lines(cases, [f"convert %a : {narrow}", f"dequantize_linear %r0, %b{attributes} : {to}"],
+                  [x, scale], expected)
+        return
+    add(cases, "dequantize_linear", [x, scale, zero], expected, f" : {to}", attributes)
 
 
 def ranged_numbers(rng, dtype, most, shape):
@@ -250,13 +309,13 @@ def add_dynamic(rng, cases):
 
 
 def requantized(sums, scales, zero, dtype):
-    """`scales`: those of the two operands and of the result, one for each sum."""
-    def one(total, first, second, result):
+    """`scales`: those of the two operands and of the result; one for each sum, as `zero`."""
+    def one(total, zero, first, second, result):
         product = rounded(exact(first) * exact(second), np.float32)
         factor = rounded(product / exact(result), np.float32)
         scaled = rounded(rounded(Fraction(total), np.float32) * factor, np.float32)
-        return saturated(scaled, int(zero), dtype)
-    return np.array(each(one, sums, *scales), dtype).reshape(sums.shape)
+        return saturated(scaled, zero, dtype)
+    return np.array(each(one, sums, zero, *scales), dtype).reshape(sums.shape)
 
 
 def wrapped(sums):
@@ -268,22 +327,31 @@ def add_qlinear(rng, cases):
     m, k, n = (int(extent) for extent in rng.integers(1, 40, 3))
     a_type, b_type = (INTEGERS[rng.integers(2)] for _ in range(2))
     a, b = random_integers(rng, a_type, (m, k)), random_integers(rng, b_type, (k, n))
-    a_zero, b_zero = random_integers(rng, a_type), random_integers(rng, b_type)
-    sums = (a.astype(np.int64) - int(a_zero)) @ (b.astype(np.int64) - int(b_zero))
-    a_scale = random_scale(rng, np.float32)
+    is_matmul = rng.random() < .5
+    by_row = (m,) if is_matmul and rng.random() < .5 else ()
+    a_zero, b_zero = random_integers(rng, a_type, by_row), random_integers(rng, b_type)
+
+    def along_rows(numbers):
+        return numbers[:, None] if by_row else numbers
+
+    sums = (a.astype(np.int64) - along_rows(a_zero).astype(np.int64)) @ (
+        b.astype(np.int64) - int(b_zero))
+    a_scale = random_scale(rng, np.float32, by_row)
     b_scale = random_scale(rng, np.float32, (n,))
     wanted = np.abs(sums).max() / 200 + 1  # results fill the range
     y_scale = (a_scale * b_scale.mean(dtype=np.float32) * np.float32(wanted)).astype(np.float32)
-    y_zero = random_integers(rng, a_type)
-    scales = [np.broadcast_to(scale, sums.shape) for scale in (a_scale, b_scale, y_scale)]
-    if not np.all(np.isfinite(a_scale * b_scale / y_scale)):
+    y_zero = random_integers(rng, a_type, by_row)
+    scales = [np.broadcast_to(scale, sums.shape)
+              for scale in (along_rows(a_scale), b_scale, along_rows(y_scale))]
+    if not np.all(np.isfinite(scales[0] * scales[1] / scales[2])):
         return
-    if rng.random() < .5:
-        expected = requantized(wrapped(sums), scales, y_zero, a_type)
+    y_zeros = np.broadcast_to(along_rows(y_zero), sums.shape)
+    if is_matmul:
+        expected = requantized(wrapped(sums), scales, y_zeros, a_type)
         add(cases, "qlinear_matmul", [a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero], expected)
         return
     bias = rng.integers(-5000, 5000, n).astype(np.int32)
-    expected = requantized(wrapped(sums + bias), scales, y_zero, a_type)
+    expected = requantized(wrapped(sums + bias), scales, y_zeros, a_type)
     x = np.ascontiguousarray(a.T).reshape(1, k, m, 1)
     w = np.ascontiguousarray(b.T).reshape(n, k, 1, 1)
     y = np.ascontiguousarray(expected.T).reshape(1, n, m, 1)

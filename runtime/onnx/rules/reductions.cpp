@@ -42,6 +42,15 @@ ValueId reduced(const Node& node, Translation& into, OpKind op, ValueId x) {
   return reduced(into, op, x, options);
 }
 
+/// Booleans are compared by their numbers: false is below true.
+ValueId extreme(const Node& node, Translation& into, OpKind op) {
+  const ValueId x = into.input(node, 0);
+  if (into.refusal() || into.element(x) != ElementType::boolean) return reduced(node, into, op, x);
+  const ValueId number = into.builder().convert(x, ElementType::u8);
+  const ValueId result = reduced(node, into, op, number);
+  return into.refusal() ? no_value : into.builder().convert(result, ElementType::boolean);
+}
+
 /// How many elements each sum has.
 std::optional<int64_t> count_of(const Translation& into, ValueId x,
                                 const ReductionOptions& options) {
@@ -78,11 +87,11 @@ Outputs mean(Translation& into, ValueId x, const ReductionOptions& options) {
 }  // namespace
 
 Outputs reduce_min(const Node& node, Translation& into) {
-  return {reduced(node, into, OpKind::reduce_min, into.input(node, 0))};
+  return {extreme(node, into, OpKind::reduce_min)};
 }
 
 Outputs reduce_max(const Node& node, Translation& into) {
-  return {reduced(node, into, OpKind::reduce_max, into.input(node, 0))};
+  return {extreme(node, into, OpKind::reduce_max)};
 }
 
 Outputs reduce_sum(const Node& node, Translation& into) {

@@ -130,6 +130,29 @@ TEST(QlinearMatmul, EveryForm) {
   }
 }
 
+/// Scales of stacked matrices beside a vector, which has no rows or columns: the result lacks them.
+TEST(QlinearMatmul, StackedScalesBesideVectors) {
+  const Matmul rows[] = {
+      {{24}, {3, 24, 17}, {3, 17}, {}, {3, 1, 17}, {}, {}, {3, 1, 17}},
+      {{24}, {2, 3, 24, 1}, {2, 3, 1}, {1}, {2, 3, 1, 1}},
+      {{3, 5, 24}, {24}, {3, 5}, {3, 5, 1}, {}, {3, 5, 1}, {3, 1, 1}},
+  };
+  for (const Matmul& row : rows) check_function(case_of(row, false), 5);
+  const char* open[] = {
+      "func @f(%a: u8[24], %as: f32[], %az: u8[], %b: i8[?n, 24, 17], %bs: f32[?n, 1, 17], %bz: "
+      "i8[], %ys: f32[], %yz: u8[]) -> u8[?n, 17] {\n  %y = qlinear_matmul %a, %as, %az, %b, %bs, "
+      "%bz, %ys, %yz\n  return %y }",
+      "func @f(%a: u8[?n, ?m, 24], %as: f32[?n, ?m, 1], %az: u8[], %b: i8[24], %bs: f32[], %bz: "
+      "i8[], %ys: f32[], %yz: u8[]) -> u8[?n, ?m] {\n  %y = qlinear_matmul %a, %as, %az, %b, %bs, "
+      "%bz, %ys, %yz\n  return %y }",
+  };
+  const Dims one = {};
+  check_function(
+      {open[0], {{{24}}, {one}, {one}, {{3, 24, 17}}, {{3, 1, 17}}, {one}, {one}, {one}}}, 6);
+  check_function({open[1], {{{3, 5, 24}}, {{3, 5, 1}}, {one}, {{24}}, {one}, {one}, {one}, {one}}},
+                 6);
+}
+
 /// Sum, scales, rounding and zero point: the epilogue of one convolution.
 TEST(QlinearConv, IsOneKernel) {
   std::vector<std::string> texts = {

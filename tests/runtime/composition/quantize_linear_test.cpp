@@ -49,8 +49,11 @@ void check(const std::string& text, const Granularity& row) {
 
 using enum ElementType;
 
+/// A scalar, too, may have a scale that is a vector of one.
 TEST(QuantizeLinear, EveryGranularity) {
-  for (const Granularity& row : granularities()) {
+  std::vector<Granularity> rows = granularities();
+  rows.push_back({{}, {1}, ""});
+  for (const Granularity& row : rows) {
     for (const bool has_zero_point : {true, false}) {
       check(text_of("quantize_linear", f32, f32, u8, row, has_zero_point), row);
       check(text_of("quantize_linear", f16, f32, i4, row, has_zero_point), row);
