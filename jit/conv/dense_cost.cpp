@@ -26,10 +26,17 @@ bool has_whole_lines(const DensePlan& plan) {
   return (is_dense || plan.planes()->has_aligned_rows) && pixels * 4 % 64 == 0;
 }
 
-/// Fraction of the vectors of pixels that have a dead lane, one for each end of a row.
-double compressed_fraction(const DensePlan& plan) {
-  if (!plan.has_dead_lanes()) return 0;
-  return std::min(1.0, static_cast<double>(plan.lanes) / static_cast<double>(plan.planes()->pitch));
+/// Fraction of the vectors of pixels some lanes of which are not stored: one for each end of a row
+/// with dead lanes after it, else the last one of a row or block, which costs nothing with opmasks.
+double compressed_fraction(const DensePlan& plan, const Target& target) {
+  if (plan.has_dead_lanes()) {
+    return std::min(1.0,
+                    static_cast<double>(plan.lanes) / static_cast<double>(plan.planes()->pitch));
+  }
+  const int64_t lanes =
+      plan.planes()->has_aligned_rows ? plan.block.columns : plan.lane_count(plan.block);
+  if (target.has_avx512() || lanes % plan.lanes == 0) return 0;
+  return 1 / static_cast<double>(ceil_div(lanes, plan.lanes));
 }
 
 /// 1 where all accumulators of a tile are stored at once (peel_k_steps), if they are many.
@@ -85,9 +92,26 @@ EventCounts pixel_tile_cost(const DensePlan& plan, const DenseTile& tile, double
   cost[weight_broadcast] = m * k_steps;
   if (plane_bytes > l1_bytes) cost[l2_vector] = v * planes_of(plan);  // once for a plane's k steps
   cost[has_whole_lines(plan) ? stored_vector : split_stored_vector] = m * v;
-  cost[compressed_vector] = m * v * compressed_fraction(plan);
+  cost[compressed_vector] = m * v * compressed_fraction(plan, target);
   cost[stalled_tile] = stalls(plan, tile.vectors, plan.has_dead_lanes(), target);
   return cost;
+}
+
+/// Vectors that a channel-vectorised tile takes from L2: its weights where they do not stay in L1
+/// from one tile of pixels to the next, and its part of packed input that does not stay there from
+/// one tile of channels to the next.
+double l2_operand_vectors(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+  const auto k_groups = static_cast<double>(plan.weight_k_groups());
+  const int vectors = tile.vectors_of(plan.lanes);
+  const double weights = streams_weights(plan, tile, target) ? k_groups * vectors : 0;
+  if (plan.planes() == nullptr) return weights;
+  const double packed = 4 * planes_of(plan) * static_cast<double>(plan.planes()->plane_size);
+  const double together = packed + static_cast<double>(plan.weight_bytes(vectors));
+  const double l1_bytes =
+      target.tuning().dense.l1_planes_share * static_cast<double>(target.caches.l1);
+  if (together <= l1_bytes) return weights;
+  const auto pixel_tiles = static_cast<double>(plan.channel_vectorised_tiles(tile));
+  return weights + packed / (4 * plan.lanes * pixel_tiles);
 }
 
 EventCounts channel_tile_cost(const DensePlan& plan, const DenseTile& tile, const Target& target) {
@@ -97,6 +121,7 @@ EventCounts channel_tile_cost(const DensePlan& plan, const DenseTile& tile, cons
   EventCounts cost;
   cost[k_loop] = k_loop_cycles(plan, pixels * v, pixels + v, pixels + v, costs_on(target));
   cost[operand_load] = static_cast<double>(plan.weight_k_groups()) * (pixels + v);
+  cost[l2_operand_vector] = l2_operand_vectors(plan, tile, target);
   if (tile.has_sign_flip) {
     cost[sign_flipped_operand] = static_cast<double>(plan.weight_k_groups()) * pixels;
   }
@@ -188,9 +213,14 @@ EventCounts tiles_cost(const DensePlan& plan, const DenseTile& tile, double unal
 CostEvent packing_event(const DensePlan& plan, const Target& target) {
   const PackedLayout layout = plan.planes()->layout;
   if (layout == PackedLayout::im2col) return packed_im2col;
-  const bool in_bytes = multiplies_bytes(plan.engine);
   if (plan.geometry.layout == ConvolutionLayout::nhwc) {
-    return in_bytes ? packed_nhwc : packed_one_by_one;
+    const int64_t pixels =
+        plan.takes_whole_rows()
+            ? plan.block.pixels()
+            : std::min(plan.block.columns + plan.planes()->column_phases.max_shift,
+                       ceil_div(plan.columns.input, plan.columns.stride));
+    return transposes_pixels(plan, pixels) || multiplies_bytes(plan.engine) ? packed_nhwc
+                                                                            : packed_one_by_one;
   }
   const bool holds_columns = layout == PackedLayout::columns4;
   if (!has_packing_code(plan, target)) {

@@ -108,6 +108,13 @@ bool has_packing_code(const DensePlan& plan, const Target& target) {
          multiplies_bytes(plan.engine) && fits(pack_input_spec(plan), target);
 }
 
+bool transposes_pixels(const DensePlan& plan, int64_t pixels) {
+  constexpr int64_t min_pixels = 8;    // which are transposed together
+  constexpr int64_t min_k_groups = 3;  // so are eight of these
+  return pixels >= min_pixels && plan.planes() && plan.geometry.layout == ConvolutionLayout::nhwc &&
+         plan.planes()->layout == PackedLayout::nchw4c && plan.k_groups >= min_k_groups;
+}
+
 namespace {
 
 /// Whether there are other weights to prefetch, and k steps of the pixel tiles of a block are

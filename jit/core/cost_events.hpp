@@ -21,6 +21,7 @@ namespace castor::jit {
   EVENT(weight_broadcast, "weight of a pixel-vectorised k step")              \
   EVENT(l2_vector, "vector of packed input that comes from L2")               \
   EVENT(operand_load, "operand of a channel-vectorised k step")               \
+  EVENT(l2_operand_vector, "vector of its operands that comes from L2")       \
   EVENT(sign_flipped_operand, "operand of a pixel that gets a sign flip")     \
   EVENT(stored_vector, "accumulator begun, and stored to a cache line")       \
   EVENT(split_stored_vector, "the same across two cache lines")               \
@@ -33,7 +34,7 @@ namespace castor::jit {
   EVENT(packed_row, "row of packed input")                                    \
   EVENT(packed_columns_row, "row of k groups of columns, packed by loops")    \
   EVENT(packed_nhwc_row, "row of k groups packed from NHWC")                  \
-  EVENT(packed_nhwc, "k group of u8 packed from NHWC")                        \
+  EVENT(packed_nhwc, "k group packed from NHWC")                              \
   EVENT(packed_nhwc_pixel, "pixel whose k groups these are")                  \
   EVENT(packed_nchw4c, "k group of an nchw4c plane")                          \
   EVENT(packed_by_kernel, "the same, by the first tile of channels")          \
@@ -46,8 +47,8 @@ namespace castor::jit {
   EVENT(sign_flipped_byte, "the same with a sign flip")                       \
   EVENT(widened_byte, "the same widened to i16")                              \
   EVENT(copied_column, "pixel that is copied by itself")                      \
-  EVENT(packed_weight, "k group of run-time weights, packed by code")         \
-  EVENT(listed_weight, "the same by loops")                                   \
+  EVENT(packed_weight, "k group of run-time weights in order, packed")         \
+  EVENT(listed_weight, "the same in another order")                           \
   EVENT(summed_pixel, "pixel of window sums that loops add up")               \
   EVENT(summed_byte, "byte of its channels")                                  \
   EVENT(summed_lane, "sum of a packed lane, added to that of a window")       \

@@ -66,7 +66,8 @@ class RowCopier : InputBlock {
     if (pixel_step_ == elements_ && !rows_.has_aligned_pixels) {
       return copy_elements(from, columns * elements_, to);
     }
-    if (elements_ == line && sign_flip_ == 0 && !has_pairs()) return copy_lines(from, columns, to);
+    if (has_pairs()) return widen(from, elements_, columns, to);
+    if (elements_ == line && sign_flip_ == 0) return copy_lines(from, columns, to);
     for (int64_t column = 0; column < columns; ++column) {
       copy_elements(from + column * pixel_step_, elements_, to + column * rows_.column_bytes);
     }
@@ -80,19 +81,21 @@ class RowCopier : InputBlock {
     }
   }
 
-  /// I16 pairs are widened and less the zero point.
+  /// Adjacent elements.
   void copy_elements(const std::byte* from, int64_t count, std::byte* to) const {
     if (has_pairs()) {
-      for (int64_t i = 0; i < count; ++i) {
-        const int32_t value = value_of(from[i], input_.is_signed);
-        const auto number = static_cast<int16_t>(value - input_.zero_point);
-        std::memcpy(to + 2 * i, &number, sizeof(number));
-      }
+      widen(from, count, 1, to);
     } else if (sign_flip_ == 0) {
       std::memcpy(to, from, static_cast<size_t>(count));
     } else {
       for (int64_t i = 0; i < count; ++i) to[i] = from[i] ^ std::byte{sign_flip_};
     }
+  }
+
+  /// I16 pairs are widened and less the zero point.
+  void widen(const std::byte* from, int64_t count, int64_t columns, std::byte* to) const {
+    widen_to_i16({.first = from, .step = pixel_step_, .count = count, .rows = columns},
+                 input_.is_signed, input_.zero_point, to, rows_.column_bytes);
   }
 
   const jit::CopiedRows& rows_;

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/conv/interleave.hpp"
 
-#include <immintrin.h>
-
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <type_traits>
 
-#include "ir/support/integer_math.hpp"
-
-/// Every tier has AVX2, but not the baseline that the compiler is given; tiers with tiles have
-/// AVX-512, but where the emulator carries them out.
-#define CASTOR_AVX2 [[gnu::target("avx2")]]
-#define CASTOR_AVX512 [[gnu::target("avx512f,avx512bw,avx512vl")]]
+#include "runtime/conv/vectors.hpp"
 
 namespace castor::detail {
 
@@ -22,9 +15,6 @@ namespace {
 using Four = uint32_t __attribute__((vector_size(16)));
 using Eight = uint32_t __attribute__((vector_size(32)));
 
-__m128i load_16(const std::byte* from) {
-  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-}
 uint32_t load_4(const std::byte* from) {
   uint32_t bytes;
   std::memcpy(&bytes, from, sizeof(bytes));
@@ -154,117 +144,58 @@ void interleave(const KGroupSource& from, const KGroupSpec& spec, const KGroupRo
 
 namespace {
 
-constexpr int64_t lane_pixels = 16;     ///< pixels that a lane of 128 bits has of a channel
-constexpr int64_t line_pixels = 64;     ///< pixels that a cache line has
-constexpr int64_t block_channels = 64;  ///< channels of a block: four lanes of sixteen
+template <bool is_signed>
+CASTOR_AVX2 inline __m256i widened(__m128i bytes) {
+  return is_signed ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
+}
 
-/// Transposes sixteen pixels of 64 channels. Lane l of row i is channel 16 l + i; so four rounds of
-/// unpacking within lanes, which double what a row has of a pixel, leave all of a pixel in a row.
-CASTOR_AVX512 inline void transpose_pixels(const std::byte* from, int64_t channel_step,
-                                           __m512i* rows) {
-  const auto lane = [&](int64_t number) { return from + number * 16 * channel_step; };
-  for (int i = 0; i < lane_pixels; ++i, from += channel_step) {
-    __m512i row = _mm512_castsi128_si512(load_16(from));
-    row = _mm512_inserti32x4(row, load_16(lane(1)), 1);
-    row = _mm512_inserti32x4(row, load_16(lane(2)), 2);
-    rows[i] = _mm512_inserti32x4(row, load_16(lane(3)), 3);
-  }
-  // A round takes rows i and i + 8: after four rounds, row i is pixel i.
-  for (int round = 0; round < 4; ++round) {
-    __m512i halves[lane_pixels];
-    for (int i = 0; i < lane_pixels / 2; ++i) {
-      halves[2 * i] = _mm512_unpacklo_epi8(rows[i], rows[i + 8]);
-      halves[2 * i + 1] = _mm512_unpackhi_epi8(rows[i], rows[i + 8]);
+/// A row of at least eight bytes; the last vector may have some once more.
+template <bool is_signed>
+CASTOR_AVX2 void widen_row(const std::byte* from, int64_t count, __m256i zeros, std::byte* to) {
+  if (count < 16) {
+    for (const int64_t i : {int64_t{0}, count - 8}) {
+      const __m256i numbers =
+          widened<is_signed>(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + i)));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 2 * i),
+                       _mm256_castsi256_si128(_mm256_sub_epi16(numbers, zeros)));
     }
-    std::copy(std::begin(halves), std::end(halves), rows);
+    return;
+  }
+  for (int64_t done = 0; done < count; done += 16) {
+    const int64_t i = std::min(done, count - 16);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 2 * i),
+                        _mm256_sub_epi16(widened<is_signed>(load_16(from + i)), zeros));
   }
 }
 
-/// Transposes fewer channels, and fewer pixels, after which nothing may be read; what is not there
-/// is 0.
-CASTOR_AVX512 void transpose_tail(const PixelSource& from, __m512i* rows) {
-  std::array<std::byte, lane_pixels* block_channels> copy = {};
-  const int64_t pixels = std::min(from.pixels, lane_pixels);
-  for (int64_t channel = 0; channel < from.channels; ++channel) {
-    const std::byte* const first = from.first + channel * from.channel_step;
-    std::byte* const to = copy.data() + channel * lane_pixels;
-    if (from.end - first >= lane_pixels) {
-      std::memcpy(to, first, lane_pixels);
-    } else {
-      std::memcpy(to, first, static_cast<size_t>(pixels));
-    }
-  }
-  transpose_pixels(copy.data(), lane_pixels, rows);
-}
-
-/// Prefetches the pixels after those of this cache line, of a quarter of a block's channels each
-/// time: a core's prefetchers follow fewer rows.
-inline void prefetch_pixels(const PixelSource& from, int64_t channel, int64_t pixel) {
-  constexpr int64_t quarters = 4;
-  constexpr int64_t count = block_channels / quarters;
-  const std::byte* row = from.first + pixel + line_pixels +
-                         (channel + pixel / lane_pixels % quarters * count) * from.channel_step;
-  for (int64_t i = 0; i < count; ++i, row += from.channel_step) {
-    _mm_prefetch(reinterpret_cast<const char*>(row), _MM_HINT_T0);
+/// A row of fewer bytes.
+template <bool is_signed>
+void widen_one_by_one(const std::byte* from, int64_t count, int32_t zero_point, std::byte* to) {
+  using Byte = std::conditional_t<is_signed, int8_t, uint8_t>;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto number = static_cast<int16_t>(static_cast<Byte>(from[i]) - zero_point);
+    std::memcpy(to + 2 * i, &number, sizeof(number));
   }
 }
 
-/// Pixels of a k group are k groups.
-void gather_narrow_pixels(const PixelSource& from, std::byte* to) {
-  const KGroupSpec spec = k_group_spec(jit::ProductEngine::u8_i8_dot, from.channels, 0, 0);
-  const KGroupSource source = {.first = from.first, .element_step = from.channel_step, .step = 1};
-  const std::byte* last = from.first + (from.channels - 1) * from.channel_step + from.pixels;
-  const KGroupRows rows = {reinterpret_cast<uint32_t*>(to), from.pixels};
-  from.end - last < interleave_slack ? gather_k_groups(source, spec, rows)
-                                     : interleave(source, spec, rows);
-}
-
-CASTOR_AVX512 void gather_wide_pixels(const PixelSource& from, std::byte* to, int64_t pixel_bytes) {
-  for (int64_t channel = 0; channel < from.channels; channel += block_channels) {
-    const int64_t there = std::min(from.channels - channel, block_channels);
-    const __mmask64 stored = ~__mmask64{0} >> (block_channels - ceil_div(there, 4) * 4);
-    const std::byte* const block = from.first + channel * from.channel_step;
-    for (int64_t done = 0; done < from.pixels;) {
-      // A row's last lane overlaps the one before, or has pixels after it, if these may be read.
-      const int64_t pixel = std::clamp<int64_t>(from.pixels - lane_pixels, 0, done);
-      const int64_t count = std::min(from.pixels - pixel, lane_pixels);
-      const std::byte* const first = block + pixel;
-      const std::byte* const last = first + (there - 1) * from.channel_step;
-      __m512i rows[lane_pixels];
-      if (there == block_channels && pixel + 2 * line_pixels <= from.pixels) {
-        prefetch_pixels(from, channel, pixel);
-      }
-      if (there == block_channels && from.end - last >= lane_pixels) {
-        transpose_pixels(first, from.channel_step, rows);
-      } else {
-        transpose_tail({first, from.channel_step, there, count, from.end}, rows);
-      }
-      std::byte* const pixel_to = to + pixel * pixel_bytes + channel;
-      for (int64_t i = 0; i < count; ++i) {
-        _mm512_mask_storeu_epi8(pixel_to + i * pixel_bytes, stored, rows[i]);
-      }
-      done = pixel + count;
-    }
-  }
-}
-
-/// The same one by one, for CPUs without AVX-512, on which calls with tiles are emulated.
-void gather_one_by_one(const PixelSource& from, std::byte* to, int64_t pixel_bytes) {
-  const int64_t stored = ceil_div(from.channels, 4) * 4;
-  for (int64_t pixel = 0; pixel < from.pixels; ++pixel) {
-    for (int64_t channel = 0; channel < stored; ++channel) {
-      to[pixel * pixel_bytes + channel] =
-          channel < from.channels ? from.first[channel * from.channel_step + pixel] : std::byte{0};
-    }
+template <bool is_signed>
+CASTOR_AVX2 void widen_rows(const ByteRows& from, int32_t zero_point, std::byte* to,
+                            int64_t to_step) {
+  const __m256i zeros = _mm256_set1_epi16(static_cast<int16_t>(zero_point));
+  for (int64_t row = 0; row < from.rows; ++row) {
+    const std::byte* const first = from.first + row * from.step;
+    std::byte* const row_to = to + row * to_step;
+    from.count < 8 ? widen_one_by_one<is_signed>(first, from.count, zero_point, row_to)
+                   : widen_row<is_signed>(first, from.count, zeros, row_to);
   }
 }
 
 }  // namespace
 
-void gather_pixels(const PixelSource& from, std::byte* to, int64_t pixel_bytes) {
-  if (pixel_bytes == 4) return gather_narrow_pixels(from, to);
-  __builtin_cpu_supports("avx512bw") != 0 ? gather_wide_pixels(from, to, pixel_bytes)
-                                          : gather_one_by_one(from, to, pixel_bytes);
+void widen_to_i16(const ByteRows& from, bool is_signed, int32_t zero_point, std::byte* to,
+                  int64_t to_step) {
+  is_signed ? widen_rows<true>(from, zero_point, to, to_step)
+            : widen_rows<false>(from, zero_point, to, to_step);
 }
 
 uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t sign_flip) {
@@ -288,47 +219,6 @@ uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t sign_flip) 
   add_tail(uint8_t{});
   return static_cast<uint32_t>(_mm_cvtsi128_si32(sums)) +
          static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_srli_si128(sums, 8)));
-}
-
-namespace {
-
-/// Four rows of four.
-void transpose_block(const int32_t* from, int64_t from_step, int32_t* to, int64_t to_step) {
-  __m128i rows[4];
-  for (int i = 0; i < 4; ++i) {
-    rows[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * from_step));
-  }
-  const __m128i low_ab = _mm_unpacklo_epi32(rows[0], rows[1]);
-  const __m128i high_ab = _mm_unpackhi_epi32(rows[0], rows[1]);
-  const __m128i low_cd = _mm_unpacklo_epi32(rows[2], rows[3]);
-  const __m128i high_cd = _mm_unpackhi_epi32(rows[2], rows[3]);
-  const __m128i columns[4] = {
-      _mm_unpacklo_epi64(low_ab, low_cd), _mm_unpackhi_epi64(low_ab, low_cd),
-      _mm_unpacklo_epi64(high_ab, high_cd), _mm_unpackhi_epi64(high_ab, high_cd)};
-  for (int i = 0; i < 4; ++i) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * to_step), columns[i]);
-  }
-}
-
-}  // namespace
-
-void transpose_i32(const int32_t* from, int64_t from_step, int64_t rows, int64_t columns,
-                   int32_t* to, int64_t to_step) {
-  for (int64_t column = 0; column < columns; column += 4) {
-    for (int64_t row = 0; row < rows; row += 4) {
-      if (column + 4 <= columns && row + 4 <= rows) {
-        transpose_block(from + row * from_step + column, from_step, to + column * to_step + row,
-                        to_step);
-        continue;
-      }
-      for (int64_t c = column; c < std::min(column + 4, columns); ++c) {
-        for (int64_t r = row; r < std::min(row + 4, rows); ++r) {
-          // Outputs of the caller may begin at any byte.
-          std::memcpy(to + c * to_step + r, from + r * from_step + c, sizeof(int32_t));
-        }
-      }
-    }
-  }
 }
 
 }  // namespace castor::detail

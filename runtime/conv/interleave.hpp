@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops of packing: bytes are interleaved to k groups, NCHW pixels to rows, i32 transposed, bytes
-// added up.
+// Loops of packing: bytes are interleaved to k groups, widened, NCHW pixels become rows, i32 are
+// transposed, bytes added up.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "ir/support/integer_math.hpp"
 #include "jit/conv/dot_product.hpp"
 
 namespace castor::detail {
@@ -50,6 +53,64 @@ void gather_k_groups(const KGroupSource& from, const KGroupSpec& spec, const KGr
 /// bytes after the last ones.
 void interleave(const KGroupSource& from, const KGroupSpec& spec, const KGroupRows& rows);
 inline constexpr int64_t interleave_slack = 16;
+
+/// Pixels whose channels are adjacent.
+struct ChannelSource {
+  const std::byte* first = nullptr;
+  int64_t step = 0;  ///< from one pixel to the next
+  int64_t channels = 0;
+  int64_t pixels = 0;
+};
+/// Where they are packed to: a row of pixels for each k group of the channels.
+struct PackedRows {
+  uint32_t* first = nullptr;
+  int64_t step = 0;  ///< k groups from one row to the next
+};
+
+/// Packs the k groups of pixels, eight pixels at a time. Needs at least that many; `spec` is that
+/// of k groups that are whole.
+void transpose_k_groups(const ChannelSource& from, const KGroupSpec& spec, const PackedRows& to);
+/// Bytes that it reads of a pixel with that many channels: at least eight k groups, all whole.
+constexpr int64_t transposed_bytes(jit::ProductEngine engine, int64_t channels) {
+  const int64_t held = jit::channels_of_k_group(engine);
+  return held * std::max<int64_t>(ceil_div(channels, held), 8);
+}
+
+/// Transposes rows of bytes, 1 to 16 of them: to[16 i + row] = row[i], the last row again for those
+/// that are missing. Rows are read, and columns written, by whole 16 bytes.
+void transpose_bytes(const std::byte* from, int64_t row_step, int64_t rows, int64_t count,
+                     std::byte* to);
+
+/// Output channels whose weights are packed together.
+inline constexpr int joined_channels = 16;
+
+/// Weights of a unit as `transpose_bytes` leaves them: a column for each input channel of each k
+/// group at each position of the filter.
+struct WeightColumns {
+  const std::byte* first = nullptr;
+  int64_t positions = 1;  ///< columns from one input channel to the next
+  int64_t slots = 0;      ///< positions of all k groups
+};
+/// Where the k groups of a slot's output channels go.
+struct WeightSlots {
+  std::byte* first = nullptr;
+  int64_t step = 0;      ///< bytes from one slot to the next
+  int64_t channels = 0;  ///< at most `joined_channels`
+};
+
+/// Joins the elements of each k group; from i16 pairs `zeros` are subtracted, one for each channel.
+void join_elements(const WeightColumns& from, const KGroupSpec& spec,
+                   const std::array<int16_t, joined_channels>& zeros, const WeightSlots& to);
+
+/// Widens rows of bytes to i16: to[2 i] = (signed or unsigned) from[i] - zero_point, modulo 2^16.
+struct ByteRows {
+  const std::byte* first = nullptr;
+  int64_t step = 0;   ///< from one row to the next
+  int64_t count = 0;  ///< bytes of a row
+  int64_t rows = 1;
+};
+void widen_to_i16(const ByteRows& from, bool is_signed, int32_t zero_point, std::byte* to,
+                  int64_t to_step);
 
 /// Adjacent pixels, whose channels are apart.
 struct PixelSource {

@@ -243,10 +243,17 @@ class LoopPacker : BlockPlanes {
 
   void pack() const {
     for_each([&](const PhasePlanes& of) {
+      const bool is_transposed = transposes(of);
       for (int64_t k_group = 0; k_group < plan_.k_groups; ++k_group) {
         fill_rows(of, k_group);
-        is_of_columns() ? pack_columns(of, k_group) : pack_rows(of, k_group);
+        if (is_of_columns()) {
+          pack_columns(of, k_group);
+        } else {
+          pad_rows(of, k_group);
+          if (!is_transposed) pack_rows(of, k_group);
+        }
       }
+      if (is_transposed) transpose_rows(of);
     });
   }
 
@@ -262,13 +269,45 @@ class LoopPacker : BlockPlanes {
     }
   }
 
-  /// Packs the rows with data of one plane: padding, data, padding.
-  void pack_rows(const PhasePlanes& of, int64_t k_group) const {
+  /// Whether all k groups of a pixel are packed together, so that its channels are read once.
+  bool transposes(const PhasePlanes& of) const {
+    return transposes_pixels(plan_, of.end_lane - of.first_lane);
+  }
+
+  void transpose_rows(const PhasePlanes& of) const {
+    const int64_t channels = plan_.geometry.group_channels();
+    const int64_t count = of.end_lane - of.first_lane;
+    const int64_t column = of.input_column + of.first_lane * columns_.stride;
+    const int64_t step = wrapped_product(columns_.stride, pixel_step_);
+    for (int64_t row = of.first_row; row < of.end_row; ++row) {
+      const std::byte* const first = at(0, pixel_of_row(of, row) + column);
+      uint32_t* const to = row_of(of, 0, row) + of.first_lane;
+      // Some pixels of the input's last row may have too little after them.
+      const int64_t room = end_ - first - transposed_bytes(plan_.engine, channels);
+      const int64_t with_room = room < 0 ? 0 : std::min(room / step + 1, count);
+      const int64_t pixels = transposes_pixels(plan_, with_room) ? with_room : 0;
+      if (pixels > 0) {
+        transpose_k_groups({first, step, channels, pixels}, spec_of(held_), {to, plane_step_});
+      }
+      for (int64_t k = 0; pixels < count && k < plan_.k_groups; ++k) {
+        gather_k_groups({first + pixels * step + k * held_, channel_step_, step},
+                        spec_of(channels - k * held_),
+                        {to + k * plane_step_ + pixels, count - pixels});
+      }
+    }
+  }
+
+  /// Fills the padding of rows with data of a k group.
+  void pad_rows(const PhasePlanes& of, int64_t k_group) const {
     for (int64_t row = of.first_row; row < of.end_row; ++row) {
       uint32_t* const to = row_of(of, k_group, row);
       std::fill(to, to + of.first_lane, pad());
       std::fill(to + of.end_lane, to + width_, pad());
     }
+  }
+
+  /// Packs the data of a k group's rows.
+  void pack_rows(const PhasePlanes& of, int64_t k_group) const {
     const int64_t count = of.end_lane - of.first_lane;
     if (count == 0 || of.first_row == of.end_row) return;
     const int64_t first_channel = k_group * held_;

@@ -296,30 +296,33 @@ void WeightPacker::call(Rows& of, const Range& range, PackWeightsArguments& argu
   pack_by_loops(spec, has_pairs() ? input_.zero_points + of.first : nullptr, arguments);
 }
 
-/// K groups of each output channel, less its zero point if there are any, then they are transposed.
+/// Weights of sixteen output channels are transposed, then those of each k group are joined, less
+/// the zero points of its channels if there are any.
 void WeightPacker::pack_by_loops(const PackWeights& unit, const int32_t* zero_points,
                                  const PackWeightsArguments& arguments) const {
-  std::array<uint32_t, rows * max_loop_slots> k_groups;
+  std::array<std::byte, rows * 4 * max_loop_slots> columns;  // a row for each weight
   const int64_t first = std::countr_zero(arguments.lanes);
   const int64_t count = std::popcount(arguments.lanes);
-  const bool has_adjacent_inputs = unit.positions == 1 && arguments.input_step == 1;
-  const int64_t adjacent = has_adjacent_inputs ? unit.k_groups : unit.positions;
+  const KGroupSpec spec = k_group_spec(plan_.engine, held_, k_group_flip(), 0);
+  std::array<int16_t, rows> zeros = {};
+  for (int64_t row = 0; row < count && zero_points != nullptr; ++row) {
+    const auto zero = static_cast<int16_t>(zero_points[first + row] + k_group_flip());
+    zeros[static_cast<size_t>(row)] = zero;
+  }
+  // Weights of a unit are adjacent, or those of each input channel are.
+  const int64_t runs = arguments.input_step == unit.positions ? 1 : held_ * unit.k_groups;
+  const int64_t run = held_ * unit.slots() / runs;
   const std::byte* from = arguments.source + first * arguments.channel_step;
-  auto* to = reinterpret_cast<int32_t*>(arguments.to) + first;
+  auto* to = reinterpret_cast<std::byte*>(arguments.to) + sizeof(int32_t) * first;
   for (int64_t left = arguments.units; left > 0; --left) {
-    for (int64_t row = 0; row < count; ++row) {
-      const int32_t zero = zero_points != nullptr ? zero_points[first + row] : 0;
-      const KGroupSpec spec = k_group_spec(plan_.engine, held_, k_group_flip(), zero);
-      interleave(
-          {from + row * arguments.channel_step, arguments.input_step,
-           has_adjacent_inputs ? held_ : 1, held_ * arguments.input_step},
-          spec,
-          {k_groups.data() + row * max_loop_slots, adjacent, unit.slots() / adjacent, adjacent});
+    for (int64_t i = 0; i < runs; ++i) {
+      transpose_bytes(from + i * arguments.input_step, arguments.channel_step, count, run,
+                      columns.data() + i * run * rows);
     }
-    transpose_i32(reinterpret_cast<const int32_t*>(k_groups.data()), max_loop_slots, count,
-                  unit.slots(), to, arguments.step / 4);
+    join_elements({columns.data(), unit.positions, unit.slots()}, spec, zeros,
+                  {to, arguments.step, count});
     from += arguments.unit_step;
-    to += (unit.slots() * arguments.step + arguments.skip) / 4;
+    to += unit.slots() * arguments.step + arguments.skip;
   }
 }
 

@@ -18,8 +18,9 @@
 
 namespace castor::jit::dense {
 
-/// The lanes that are stored next, as epilogues have them; without opmasks a vector has them, free
-/// once all products are done.
+/// The lanes that are stored next, as epilogues have them; without opmasks a vector has them, or
+/// the upper half of one that is stored by several stores. That vector is free once all products
+/// are done.
 inline const Xbyak::Opmask stored_lanes(1);
 inline constexpr int stored_lanes_vector = 15;
 /// Vectors that a transposition works with; the first four hold its results.
@@ -48,6 +49,7 @@ class ResultEmitter : protected RegisterTile {
   void emit_stored_lanes(int vector);
   void emit_stored_lane_count(const Xbyak::Opmask& mask, int count);
   void emit_masked_store(const Reg64& to, const Xmm& from, int offset = 0);
+  void emit_partial_store(const Reg64& to, const Xmm& from, int lanes, int offset);
   void emit_if_whole(int vector, const std::function<void()>& emit_whole,
                      const std::function<void()>& emit_masked);
   void emit_point(EpilogueEmitter& epilogue, int vector, int first_row = 0);
@@ -68,6 +70,11 @@ class ResultEmitter : protected RegisterTile {
     return results_.tile_loop ? results_.tile_loop->result_pixel()
                               : store(vector, offsetof(TileOrigin, pixel));
   }
+  /// How many lanes a vector of pixels stores: that many bits.
+  Xbyak::Address lanes_of(int vector) {
+    const size_t offset = static_cast<size_t>(vector) * sizeof(ConvStore);
+    return code_.dword[reg::stores + (offset + offsetof(ConvStore, first_lanes))];
+  }
   /// Channels in the last vector of channels.
   int last_lanes() const { return tile_.channels - (vectors_ - 1) * lanes_; }
 
@@ -86,6 +93,8 @@ class RowStores final : ResultEmitter {
  private:
   void emit_group(const TileRows& group);
   void emit_rows(const TileRows& group, bool is_masked);
+  void emit_until_partial(const TileRows& group);
+  void emit_store(const Reg64& row_output, int row, int vector, bool is_masked);
   void emit_compressed(int vector);
   void emit_vector(int vector, bool is_masked);
 };

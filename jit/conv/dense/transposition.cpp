@@ -66,7 +66,7 @@ void Transposition::emit_stores() {
         } else if (has_shorter_vector && index + 1 == pixel_vectors()) {
           code_.vmovdqu32(to | last_stored_lanes, from);
         } else {
-          emit_masked_store(reg::output, from, 4 * pixels.begin);
+          emit_partial_store(reg::output, from, pixels.end - pixels.begin, 4 * pixels.begin);
         }
       }
       emit_add_output_step(reg::output);

@@ -122,6 +122,14 @@ double shuffles_of_row(const GroupedNhwcSpec& spec, const Target& target) {
   return spec.pixels() - spec.row_k_groups() + spec.row_k_groups() * (transposes + flips);
 }
 
+/// Fraction of the vectors that have lanes without a channel.
+double partial_fraction(const GroupedNhwcPlan& plan) {
+  const uint32_t all = (uint32_t{1} << plan.lanes) - 1;
+  const auto partial = std::ranges::count_if(
+      plan.vectors, [&](const NhwcVector& vector) { return vector.lanes != all; });
+  return static_cast<double>(partial) / static_cast<double>(plan.vectors.size());
+}
+
 /// For all places and vectors.
 EventCounts cost_of_plane(const GroupedNhwcPlan& plan, bool has_sums, const Target& target) {
   using enum CostEvent;
@@ -135,6 +143,9 @@ EventCounts cost_of_plane(const GroupedNhwcPlan& plan, bool has_sums, const Targ
   one[gather_product] = product_of(plan, target) * inside * outputs * spec.rows * spec.products();
   if (has_sums) one[gather_product] += input_rows * spec.products();
   one[gather_store] = outputs * spec.outputs;
+  if (spec.masks_lanes && !target.has_avx512()) {
+    one[compressed_vector] = one[gather_store] * partial_fraction(plan);
+  }
   one[gather_position] = 1;
   const double lanes_factor = plan.lanes == 16 ? 1 : costs_on(target).product_256 * 2;
   one[gather_product] *= lanes_factor * costs_on(target).product_512;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "tests/support/conversions.hpp"
@@ -192,6 +193,8 @@ class KernelCall : public KernelOperands {
 
   /// Without gaps all lanes but the last ones of the line.
   void draw_stores() {
+    const int of_last_tile = draw(tile_.vectors * lanes_ + 1);
+    const int stored_lanes = (vectors_ - tile_.vectors) * lanes_ + of_last_tile;
     int stored = 3;
     for (int vector = 0; vector < vectors_; ++vector) {
       const uint32_t all = (1u << lanes_) - 1;
@@ -199,7 +202,8 @@ class KernelCall : public KernelOperands {
       store.pixel = stored;
       store.source = int64_t{4} * vector * lanes_;
       store.lanes = has_dead_lanes(tile_) ? static_cast<uint32_t>(random_()) & all : all;
-      if (vector + 1 == vectors_) store.lanes &= all >> draw(lanes_ + 1);
+      const int end = std::clamp(stored_lanes - vector * lanes_, 0, lanes_);
+      store.lanes &= all >> (lanes_ - end);
       int count = 0;
       for (int lane = 0; lane < lanes_; ++lane) {
         if ((store.lanes >> lane & 1) == 0) continue;
