@@ -201,8 +201,8 @@ Status check_filter(const ConvolutionGeometry& geometry);
 
 /// Whether generated code packs the plan's input; else loops do, or nothing is packed.
 bool has_packing_code(const DensePlan& plan, const Target& target);
-/// Whether the loops transpose the k groups of that many adjacent NHWC pixels, so that each pixel is
-/// read once; else they pack them one by one.
+/// Whether the loops transpose the k groups of that many adjacent NHWC pixels, so that each pixel
+/// is read once; else they pack them one by one.
 bool transposes_pixels(const DensePlan& plan, int64_t pixels);
 /// What that code depends on.
 PackInput pack_input_spec(const DensePlan& plan);

@@ -195,11 +195,6 @@ constexpr ConvolutionCosts zen3_costs = {
         {listed_weight, 9.1},
         {summed_pixel, 1},
         {sliding_call, 850},
-        {gather_load, 1.67},
-        {gather_shuffle, 0.379},
-        {gather_product, 0.503},
-        {gather_store, 1.46},
-        {gather_position, 13.8},
         {gathered_weight, 33.8},
     }, fitted_costs.cycles),
 };
