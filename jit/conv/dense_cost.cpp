@@ -56,6 +56,16 @@ double planes_of(const DensePlan& plan) {
   return static_cast<double>(plan.slices * plan.k_groups * plan.planes()->stride_phases());
 }
 
+/// Bytes of a block's packed input.
+double packed_bytes(const DensePlan& plan) {
+  return 4 * planes_of(plan) * static_cast<double>(plan.planes()->plane_size);
+}
+
+/// Bytes that stay in L1 from one use to the next.
+double l1_bytes(const Target& target) {
+  return target.tuning().dense.l1_planes_share * static_cast<double>(target.caches.l1);
+}
+
 /// Part of the k steps whose first pixel does not begin a cache line, where pixels are vectors.
 double unaligned_fraction(const DensePlan& plan) {
   if (!plan.is_pixel_vectorised()) return 0;
@@ -83,14 +93,12 @@ EventCounts pixel_tile_cost(const DensePlan& plan, const DenseTile& tile, double
   const double m = tile.channels;
   const double v = tile.vectors;
   const auto k_steps = static_cast<double>(plan.weight_k_groups());
-  const double plane_bytes = 4 * planes_of(plan) * static_cast<double>(plan.planes()->plane_size);
-  const double l1_bytes =
-      target.tuning().dense.l1_planes_share * static_cast<double>(target.caches.l1);
   EventCounts cost;
   cost[k_loop] = k_loop_cycles(plan, m * v, v + m, 2 * v + m, costs_on(target));
   cost[unaligned_load] = unaligned * v * k_steps;
   cost[weight_broadcast] = m * k_steps;
-  if (plane_bytes > l1_bytes) cost[l2_vector] = v * planes_of(plan);  // once for a plane's k steps
+  if (packed_bytes(plan) > l1_bytes(target))
+    cost[l2_vector] = v * planes_of(plan);  // once for a plane's k steps
   cost[has_whole_lines(plan) ? stored_vector : split_stored_vector] = m * v;
   cost[compressed_vector] = m * v * compressed_fraction(plan, target);
   cost[stalled_tile] = stalls(plan, tile.vectors, plan.has_dead_lanes(), target);
@@ -105,11 +113,9 @@ double l2_operand_vectors(const DensePlan& plan, const DenseTile& tile, const Ta
   const int vectors = tile.vectors_of(plan.lanes);
   const double weights = streams_weights(plan, tile, target) ? k_groups * vectors : 0;
   if (plan.planes() == nullptr) return weights;
-  const double packed = 4 * planes_of(plan) * static_cast<double>(plan.planes()->plane_size);
+  const double packed = packed_bytes(plan);
   const double together = packed + static_cast<double>(plan.weight_bytes(vectors));
-  const double l1_bytes =
-      target.tuning().dense.l1_planes_share * static_cast<double>(target.caches.l1);
-  if (together <= l1_bytes) return weights;
+  if (together <= l1_bytes(target)) return weights;
   const auto pixel_tiles = static_cast<double>(plan.channel_vectorised_tiles(tile));
   return weights + packed / (4 * plan.lanes * pixel_tiles);
 }
@@ -277,10 +283,7 @@ bool streams_weights(const DensePlan& plan, const DenseTile& tile, const Target&
   const int64_t vectors = tile.channels_inside
                               ? ceil_div(plan.geometry.group_out_channels(), plan.lanes)
                               : tile.vectors_of(plan.lanes);
-  const int64_t bytes = plan.weight_bytes(vectors);
-  const double l1_bytes =
-      target.tuning().dense.l1_planes_share * static_cast<double>(target.caches.l1);
-  return static_cast<double>(bytes) > l1_bytes;
+  return static_cast<double>(plan.weight_bytes(vectors)) > l1_bytes(target);
 }
 
 DenseTile cheapest_tile(const DensePlan& plan, std::span<const DenseTile> tiles,

@@ -61,7 +61,7 @@ struct ChannelSource {
   int64_t channels = 0;
   int64_t pixels = 0;
 };
-/// Where they are packed to: a row of pixels for each k group of the channels.
+/// The packed pixels: a row of them for each k group of the channels.
 struct PackedRows {
   uint32_t* first = nullptr;
   int64_t step = 0;  ///< k groups from one row to the next
@@ -91,7 +91,7 @@ struct WeightColumns {
   int64_t positions = 1;  ///< columns from one input channel to the next
   int64_t slots = 0;      ///< positions of all k groups
 };
-/// Where the k groups of a slot's output channels go.
+/// The packed weights: a slot has one k group for each output channel.
 struct WeightSlots {
   std::byte* first = nullptr;
   int64_t step = 0;      ///< bytes from one slot to the next
@@ -102,13 +102,14 @@ struct WeightSlots {
 void join_elements(const WeightColumns& from, const KGroupSpec& spec,
                    const std::array<int16_t, joined_channels>& zeros, const WeightSlots& to);
 
-/// Widens rows of bytes to i16: to[2 i] = (signed or unsigned) from[i] - zero_point, modulo 2^16.
+/// Rows of adjacent bytes.
 struct ByteRows {
   const std::byte* first = nullptr;
   int64_t step = 0;   ///< from one row to the next
   int64_t count = 0;  ///< bytes of a row
   int64_t rows = 1;
 };
+/// Widens rows to i16: to[2 i] = (signed or unsigned) from[i] - zero_point, modulo 2^16.
 void widen_to_i16(const ByteRows& from, bool is_signed, int32_t zero_point, std::byte* to,
                   int64_t to_step);
 

@@ -21,6 +21,28 @@ constexpr std::byte untouched{0xa5};
 
 std::byte byte_at(int64_t i) { return static_cast<std::byte>(i * 151 + i / 256 * 7 + 3); }
 
+/// What a loop reads, and an untouched destination; both end where nobody may touch.
+class Buffers {
+ public:
+  Buffers(int64_t x_bytes, int64_t y_bytes)
+      : x_pages_(static_cast<size_t>(x_bytes)),
+        y_pages_(static_cast<size_t>(y_bytes)),
+        x_(x_pages_.at_end(static_cast<size_t>(x_bytes))),
+        y_(y_pages_.at_end(static_cast<size_t>(y_bytes)), static_cast<size_t>(y_bytes)) {
+    for (int64_t i = 0; i < x_bytes; ++i) x_[i] = byte_at(i);
+    y_pages_.fill(untouched);
+  }
+  std::byte* x() const { return x_; }
+  std::byte* y() const { return y_.data(); }
+  bool is_untouched_around_y() const { return y_pages_.is_filled_but(y_, untouched); }
+
+ private:
+  test::GuardedPages x_pages_;
+  test::GuardedPages y_pages_;
+  std::byte* x_;
+  std::span<std::byte> y_;
+};
+
 /// The number that a byte is, less the zero point, modulo 2^16.
 uint16_t widened(std::byte byte, bool is_signed, int32_t zero_point) {
   const int number = is_signed ? static_cast<int8_t>(byte) : static_cast<uint8_t>(byte);
@@ -32,14 +54,9 @@ void expect_widened(int64_t count, int64_t rows, bool is_signed, int32_t zero_po
                                   << " less " << zero_point);
   const int64_t step = count + 3;
   const int64_t to_step = 2 * count + 5;
-  const auto x_bytes = static_cast<size_t>((rows - 1) * step + count);
-  const auto y_bytes = static_cast<size_t>((rows - 1) * to_step + 2 * count);
-  test::GuardedPages x_pages(x_bytes);
-  test::GuardedPages y_pages(y_bytes);
-  y_pages.fill(untouched);
-  std::byte* const x = x_pages.at_end(x_bytes);
-  std::byte* const y = y_pages.at_end(y_bytes);
-  for (size_t i = 0; i < x_bytes; ++i) x[i] = byte_at(static_cast<int64_t>(i));
+  const Buffers buffers((rows - 1) * step + count, (rows - 1) * to_step + 2 * count);
+  std::byte* const x = buffers.x();
+  std::byte* const y = buffers.y();
   widen_to_i16({.first = x, .step = step, .count = count, .rows = rows}, is_signed, zero_point, y,
                to_step);
   for (int64_t row = 0; row < rows; ++row) {
@@ -52,7 +69,7 @@ void expect_widened(int64_t count, int64_t rows, bool is_signed, int32_t zero_po
       ASSERT_EQ(y[row * to_step + i], untouched) << "after row " << row;
     }
   }
-  EXPECT_TRUE(y_pages.is_filled_but(std::span(y, y_bytes), untouched));
+  EXPECT_TRUE(buffers.is_untouched_around_y());
 }
 
 TEST(Interleave, BytesAreWidened) {
@@ -78,15 +95,10 @@ void expect_transposed(jit::ProductEngine engine, int64_t channels, int64_t pixe
   const int64_t row_step = pixels + 1;
   const uint8_t sign_flip = is_signed ? 0x80 : 0;
   const int32_t zero_point = is_signed ? -3 : 120;
-  const auto x_bytes =
-      static_cast<size_t>((pixels - 1) * step + transposed_bytes(engine, channels));
-  const auto y_bytes = static_cast<size_t>(4 * ((k_groups - 1) * row_step + pixels));
-  test::GuardedPages x_pages(x_bytes);
-  test::GuardedPages y_pages(y_bytes);
-  y_pages.fill(untouched);
-  std::byte* const x = x_pages.at_end(x_bytes);
-  std::byte* const y = y_pages.at_end(y_bytes);
-  for (size_t i = 0; i < x_bytes; ++i) x[i] = byte_at(static_cast<int64_t>(i));
+  const Buffers buffers((pixels - 1) * step + transposed_bytes(engine, channels),
+                        4 * ((k_groups - 1) * row_step + pixels));
+  std::byte* const x = buffers.x();
+  std::byte* const y = buffers.y();
   transpose_k_groups({x, step, channels, pixels}, k_group_spec(engine, held, sign_flip, zero_point),
                      {reinterpret_cast<uint32_t*>(y), row_step});
   for (int64_t k = 0; k < k_groups; ++k) {
@@ -105,7 +117,7 @@ void expect_transposed(jit::ProductEngine engine, int64_t channels, int64_t pixe
     if (k + 1 == k_groups) continue;
     ASSERT_EQ(y[4 * (k * row_step + pixels)], untouched) << "after row " << k;
   }
-  EXPECT_TRUE(y_pages.is_filled_but(std::span(y, y_bytes), untouched));
+  EXPECT_TRUE(buffers.is_untouched_around_y());
 }
 
 TEST(Interleave, ChannelsOfPixelsAreTransposed) {
@@ -130,14 +142,9 @@ void expect_joined(jit::ProductEngine engine, int64_t channels, int64_t position
   const int64_t row_step = weights + interleave_slack;
   const int64_t slots = positions * k_groups;
   const int64_t to_step = 4 * channels + 8;
-  const auto x_bytes = static_cast<size_t>(channels * row_step);
-  const auto y_bytes = static_cast<size_t>((slots - 1) * to_step + 4 * channels);
-  test::GuardedPages x_pages(x_bytes);
-  test::GuardedPages y_pages(y_bytes);
-  y_pages.fill(untouched);
-  std::byte* const x = x_pages.at_end(x_bytes);
-  std::byte* const y = y_pages.at_end(y_bytes);
-  for (size_t i = 0; i < x_bytes; ++i) x[i] = byte_at(static_cast<int64_t>(i));
+  const Buffers buffers(channels * row_step, (slots - 1) * to_step + 4 * channels);
+  std::byte* const x = buffers.x();
+  std::byte* const y = buffers.y();
   std::vector<std::byte> columns(static_cast<size_t>(ceil_div(weights, int64_t{16}) * 16 * 16));
   transpose_bytes(x, row_step, channels, weights, columns.data());
   std::array<int16_t, joined_channels> zeros = {};
@@ -164,7 +171,7 @@ void expect_joined(jit::ProductEngine engine, int64_t channels, int64_t position
       ASSERT_EQ(y[slot * to_step + 4 * channels], untouched) << "after slot " << slot;
     }
   }
-  EXPECT_TRUE(y_pages.is_filled_but(std::span(y, y_bytes), untouched));
+  EXPECT_TRUE(buffers.is_untouched_around_y());
 }
 
 TEST(Interleave, WeightsAreJoined) {
@@ -184,13 +191,9 @@ TEST(Interleave, NumbersAreTransposed) {
     for (int64_t columns = 1; columns <= 19; ++columns) {
       SCOPED_TRACE(testing::Message() << rows << " by " << columns);
       const int64_t to_step = rows + 1;
-      const auto x_bytes = static_cast<size_t>(4 * rows * columns);
-      const auto y_bytes = static_cast<size_t>(4 * ((columns - 1) * to_step + rows));
-      test::GuardedPages x_pages(x_bytes);
-      test::GuardedPages y_pages(y_bytes);
-      y_pages.fill(untouched);
-      auto* const x = reinterpret_cast<int32_t*>(x_pages.at_end(x_bytes));
-      std::byte* const y = y_pages.at_end(y_bytes);
+      const Buffers buffers(4 * rows * columns, 4 * ((columns - 1) * to_step + rows));
+      auto* const x = reinterpret_cast<int32_t*>(buffers.x());
+      std::byte* const y = buffers.y();
       for (int64_t i = 0; i < rows * columns; ++i) x[i] = static_cast<int32_t>(i * 7919);
       transpose_i32(x, columns, rows, columns, reinterpret_cast<int32_t*>(y), to_step);
       for (int64_t column = 0; column < columns; ++column) {
@@ -203,7 +206,7 @@ TEST(Interleave, NumbersAreTransposed) {
           ASSERT_EQ(y[4 * (column * to_step + rows)], untouched);
         }
       }
-      EXPECT_TRUE(y_pages.is_filled_but(std::span(y, y_bytes), untouched));
+      EXPECT_TRUE(buffers.is_untouched_around_y());
     }
   }
 }
