@@ -49,10 +49,13 @@ int64_t lines_of(size_t operand, const Dims& extents) {
 
 // ---- Rules.
 
+std::string rank_mistake(size_t operand) {
+  return fmt::format("{} has rank 0, expected 1 or more", operand_names[operand]);
+}
+
 Status check_ranks(const Operands& operands) {
   for (size_t i = 0; i < 2; ++i) {
-    if (operands[i]->rank() > 0) continue;
-    return mistake(fmt::format("{} has rank 0, expected 1 or more", operand_names[i]));
+    if (operands[i]->rank() == 0) return mistake(rank_mistake(i));
   }
   return {};
 }
@@ -80,7 +83,7 @@ Status check_batches(const Dims& a, const Dims& b) {
   return {};
 }
 
-/// What is wrong with parameters of one operand (MatmulParameter), or nothing.
+/// What is wrong with parameters of one operand (MatmulParameter) that is no scalar, or nothing.
 std::optional<std::string> mistake_of(const MatmulParameter& of, const Dims& extents,
                                       const Dims& zero_point) {
   const size_t operand = of.operand;
@@ -182,6 +185,7 @@ Result<MatmulGeometry> matmul_geometry(const Dims& a, const Dims& b, const Dims*
 
 std::optional<std::string> matmul_mistake(const MatmulParameter& parameter, const Shape& operand,
                                           const Shape& shape) {
+  if (operand.empty()) return rank_mistake(parameter.operand);
   return mistake_of(parameter, detail::known_extents(operand), detail::known_extents(shape));
 }
 
