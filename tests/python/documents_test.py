@@ -29,6 +29,29 @@ def test_modules(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
+IMPORTED = """
+import sys
+import castor
+assert not {"castor.ops", "castor._trace", "castor._dlpack"} & set(sys.modules)
+assert set(castor.__all__) <= set(dir(castor))
+for name in castor.__all__:
+    assert getattr(castor, name) is not None
+from castor import function, ops, quantize
+assert castor.ops is ops is sys.modules["castor.ops"] and castor.function is function
+assert castor.Value is ops.Value
+try:
+    castor.no_such_name
+except AttributeError as error:
+    assert str(error) == "module 'castor' has no attribute 'no_such_name'"
+else:
+    raise AssertionError
+"""
+
+
+def test_import_loads_what_conversions_need() -> None:
+    subprocess.run([sys.executable, "-c", IMPORTED], check=True)
+
+
 def test_page() -> None:
     text = (PACKAGE / "README.md").read_text(encoding="utf-8")
     text = re.sub("^```.*$", "", text, flags=re.M)  # else a fence would end what is printed

@@ -4,11 +4,16 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
+from typing import Any
 
 import castor
 import numpy as np
 import pytest
+
+WITHOUT_DLPACK = ("u1", "nf4", "u2.msb_first", "u3.split", "u6.split")
+"""Types that DLPack has in another order of bits, or not."""
 
 
 def test_type_shape_and_memory_of_a_tensor_stay() -> None:
@@ -116,3 +121,47 @@ def test_tensors() -> None:
     assert own.data.tolist() == [0x21, 0x0F]
     empty = castor.convert(np.empty((0, 3), np.float32), "i4")
     assert (empty.shape, empty.nbytes) == ((0, 3), 0)
+
+
+class Lent:
+    """A tensor that is taken by DLPack alone."""
+
+    def __init__(self, tensor: castor.Tensor, **options: Any) -> None:
+        self.tensor, self.options = tensor, options
+
+    def __dlpack__(self, max_version: Any = None) -> Any:
+        return self.tensor.__dlpack__(max_version=max_version, **self.options)
+
+
+@pytest.mark.parametrize("element", castor.element_types(), ids=str)
+@pytest.mark.parametrize("shape", [(6,), (2, 3), (2, 1, 3), (0, 4), ()])
+def test_tensors_are_lent_by_dlpack(element: castor.ElementType, shape: Any) -> None:
+    """In the type of the elements, which NumPy may lack, and without a copy unless it is wanted."""
+    made = castor.Tensor(bytearray(element.bytes_of(math.prod(shape))), element, shape)
+    if element.name in WITHOUT_DLPACK:
+        with pytest.raises(BufferError, match=element.name):
+            made.__dlpack__()
+        return
+    assert made.__dlpack_device__() == (1, 0)
+    for copy in (None, False, True):
+        lent = Lent(made, copy=copy)
+        made.data[:] = 0
+        zeros = castor.convert(made, "f32")
+        capsule = lent.__dlpack__((1, 1))
+        del capsule  # one that nobody takes gives its memory back
+        read = castor.convert(lent, element)
+        assert (getattr(read, "element", element), read.shape) == (element, shape)
+        castor.convert(np.ones(shape, np.float32), out=lent)
+        expected = zeros if copy else np.ones(shape, np.float32)
+        assert castor.convert(made, "f32").tolist() == expected.tolist()
+
+
+def test_dlpack_of_numpy_and_its_refusals() -> None:
+    t = castor.Tensor(bytearray(b"\x01\x02\x03\x04"), "u8", (2, 2))
+    lent = np.from_dlpack(t)
+    t.data[0] = 9
+    assert lent.tolist() == [[9, 2], [3, 4]]
+    for options in ({"stream": 1}, {"dl_device": (2, 0)}):
+        with pytest.raises(BufferError, match="on device"):
+            t.__dlpack__(**options)
+    assert t.__dlpack__(dl_device=(1, 0), stream=None) is not None

@@ -96,6 +96,13 @@ def _capsule_of(given: Any) -> Any:
         return given.__dlpack__()
 
 
+def managed_of(capsule: Any) -> Any:
+    """What a capsule that nobody has taken yet contains."""
+    if _is_named(capsule, b"dltensor_versioned"):
+        return ManagedVersioned.from_address(_pointer(capsule, b"dltensor_versioned"))
+    return Managed.from_address(_pointer(capsule, b"dltensor"))
+
+
 def _without_repeats(fields: Fields) -> Optional[Fields]:
     """The tensor with one index along the axes whose stride is 0; None where there are none.
 
@@ -119,12 +126,11 @@ def view_of(given: Any, *, writes: bool) -> Tuple[Any, View, Optional[Tuple[int,
     _torch.check_sign(given)
     capsule = _capsule_of(given)
     flags = 0
-    if _is_named(capsule, b"dltensor_versioned"):
-        versioned = ManagedVersioned.from_address(_pointer(capsule, b"dltensor_versioned"))
-        _check_version(versioned.major, versioned.minor)
-        fields, flags = versioned.tensor, versioned.flags
-    else:
-        fields = Managed.from_address(_pointer(capsule, b"dltensor")).tensor
+    managed = managed_of(capsule)
+    fields = managed.tensor
+    if isinstance(managed, ManagedVersioned):
+        _check_version(managed.major, managed.minor)
+        flags = managed.flags
     view = View()
     once = None if writes else _without_repeats(fields)
     if once is None:

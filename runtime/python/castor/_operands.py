@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 import numpy as np
 
-from castor import _dlpack
 from castor._address import address_of
 from castor._element_types import BY_NUMBER, ElementType, element_type
 from castor._tensor import Tensor, refuse_mask
@@ -113,6 +112,8 @@ def operand_of_tensor(tensor: Tensor) -> Operand:
 
 
 def _operand_of_dlpack(given: Any, *, writes: bool) -> Operand:
+    from castor import _dlpack
+
     owner, view, repeated = _dlpack.view_of(given, writes=writes)
     element = BY_NUMBER[view.element]
     shape = tuple(view.shape[axis] for axis in range(view.rank))
@@ -172,7 +173,11 @@ def _memory(given: Any) -> Any:
 
 
 def _comes_by_dlpack(given: Any) -> bool:
-    return hasattr(given, "__dlpack__") and _dlpack.is_readable()
+    if not hasattr(given, "__dlpack__"):
+        return False
+    from castor import _dlpack
+
+    return _dlpack.is_readable()
 
 
 def input_operand(given: Any) -> Operand:

@@ -157,6 +157,28 @@ class Tensor:
         values = self.numpy()
         return values if dtype is None else values.astype(dtype, copy=False)
 
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: Optional[Tuple[int, int]] = None,
+        dl_device: Optional[Tuple[int, int]] = None,
+        copy: Optional[bool] = None,
+    ) -> Any:
+        """A capsule that lends the bytes, in the order and type of DLPack 1.1; see its standard.
+
+        BufferError for u1 and other types that DLPack lacks, and where the interpreter is not
+        CPython.
+        """
+        from castor._dlpack_export import capsule_of
+
+        return capsule_of(
+            self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
+
+    def __dlpack_device__(self) -> Tuple[int, int]:
+        return (1, 0)  # the CPU
+
     def __len__(self) -> int:
         if not self._shape:
             raise TypeError("a tensor without axes has no length")

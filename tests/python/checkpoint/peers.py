@@ -40,6 +40,8 @@ from castor.checkpoint import Options
 from castor.checkpoint import convert_checkpoint as castor_convert
 
 FORMATS = ("mxfp4", "mxfp8", "nvfp4", "fp8-block", "int8-channel", "int4-group")
+WITH_EMBEDDINGS = ("mxfp4", "mxfp8", "nvfp4", "int4-group")
+EMBEDDINGS = ("*embed_tokens*", "lm_head*", "*proj.weight")
 
 
 def make_model(directory: Path, max_shard_size: str) -> None:
@@ -130,19 +132,22 @@ def main() -> int:
         for kind, size in (("one file", "1GB"), ("several files", "600KB")):
             make_model(folder / kind, size)
             files = len(list((folder / kind).glob("*.safetensors")))
-            for to in FORMATS:
-                quantized, plain = folder / f"{kind} {to}", folder / f"{kind} {to} plain"
-                castor_convert(folder / kind, quantized, Options(to, threads=2))
+            cases = [(to, ()) for to in FORMATS] + [(to, EMBEDDINGS) for to in WITH_EMBEDDINGS]
+            for to, include in cases:
+                case = f"{kind} {to}{' with embeddings' if include else ''}"
+                quantized, plain = folder / case, folder / f"{case} plain"
+                castor_convert(folder / kind, quantized, Options(to, threads=2, include=include))
                 castor_convert(quantized, plain, Options("bf16", threads=2))
                 wanted = tensors_of(plain)
                 for way in ("compressed-tensors", "transformers"):
                     if way == "transformers":
                         found = by_transformers(quantized, to)
                     else:
-                        found = by_converter(quantized, folder / f"{kind} {to} peer", to)
+                        found = by_converter(quantized, folder / f"{case} peer", to)
                     told = differences(found, wanted)
                     failures += not told.startswith("equal")
-                    print(f"{to}, {files} files, {way}: {told}", flush=True)
+                    embeddings = ", embeddings too" if include else ""
+                    print(f"{to}{embeddings}, {files} files, {way}: {told}", flush=True)
     return failures
 
 
