@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/nest_operands.hpp"
 
+#include <algorithm>
+
 #include "jit/emit/control_flow.hpp"
 #include "jit/emit/packed_loop.hpp"
 
@@ -29,6 +31,7 @@ NestOperands::NestOperands(const Nest& nest, const NestForm& form, const ChunkPl
       chunks_(plan.chunks),
       packs_(plan.packs),
       has_tiles_(plan.has_tiles),
+      emitter_(emitter),
       target_(emitter.target()),
       code_(emitter.code()),
       frame_(frame),
@@ -281,22 +284,67 @@ WindowOperand NestOperands::window_operand(size_t operand) {
 }
 
 void NestOperands::emit_fill_staging() {
-  const size_t read = nest_.program.folds() ? nest_.operands() : nest_.inputs.size();
-  for (size_t k = 0; k < read; ++k) {
-    if (is_staged(k)) emit_copy_staging(k, true);
-  }
+  emit_copy_staging(0, nest_.program.folds() ? nest_.operands() : nest_.inputs.size(), true);
 }
 
 void NestOperands::emit_drain_staging() {
-  for (size_t k = nest_.inputs.size(); k < nest_.operands(); ++k) {
-    if (is_staged(k)) emit_copy_staging(k, false);
+  emit_copy_staging(nest_.inputs.size(), nest_.operands(), false);
+}
+
+/// Copies the chunk's elements between the operands from `first` to `end` and their staging
+/// buffers: of consecutive elements whole chunks at once, since a load waits for several stores
+/// that it overlaps.
+void NestOperands::emit_copy_staging(size_t first, size_t end, bool in) {
+  std::vector<size_t> consecutive;
+  std::vector<size_t> apart;
+  for (size_t k = first; k < end; ++k) {
+    if (is_staged(k)) (is_contiguous(k) ? consecutive : apart).push_back(k);
+  }
+  for (const size_t k : apart) emit_copy_elements(k, in);
+  if (consecutive.empty()) return;
+  Xbyak::Label done;
+  code_.cmp(frame_.chunk_count(), lanes_);
+  emit_unless(code_, Condition::not_equal, [&] {
+    for (const size_t k : consecutive) emit_copy_chunk(k, in);
+    code_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+  });
+  for (const size_t k : consecutive) emit_copy_elements(k, in);
+  code_.L(done);
+}
+
+Section NestOperands::staging_section(size_t operand, bool in) {
+  return code_.section(in ? CodeSection::fill_staging : CodeSection::drain_staging,
+                       static_cast<int>(operand));
+}
+
+void NestOperands::emit_copy_chunk(size_t operand, bool in) {
+  const Section copy = staging_section(operand, in);
+  emit_locate_elements(operand);
+  const int bytes = element_bytes(operand) * lanes_;
+  const int part = std::min(bytes, target_.vector_bits() / 8);
+  const OwnedVector chunk = emitter_.scratch();
+  const Xbyak::Xmm vector = chunk.as(std::max(8 * part, 128));
+  for (int at = 0; at < bytes; at += part) {
+    const Xbyak::Address elements = code_.ptr[gpr::cursor + at];
+    const Xbyak::Address staged = code_.ptr[gpr::stack + (frame_.staging_offset(operand) + at)];
+    const Xbyak::Address& from = in ? elements : staged;
+    const Xbyak::Address& to = in ? staged : elements;
+    if (part == 4) {
+      code_.vmovd(vector, from);
+      code_.vmovd(to, vector);
+    } else if (part == 8) {
+      code_.vmovq(vector, from);
+      code_.vmovq(to, vector);
+    } else {
+      code_.vmovups(vector, from);
+      code_.vmovups(to, vector);
+    }
   }
 }
 
-/// Copies the chunk's elements one by one between the operand and its staging buffer.
-void NestOperands::emit_copy_staging(size_t operand, bool in) {
-  const Section copy = code_.section(in ? CodeSection::fill_staging : CodeSection::drain_staging,
-                                     static_cast<int>(operand));
+/// One by one.
+void NestOperands::emit_copy_elements(size_t operand, bool in) {
+  const Section copy = staging_section(operand, in);
   emit_locate_elements(operand);
   const int bytes = element_bytes(operand);
   const Xbyak::Reg data = scratch_of(bytes);

@@ -89,7 +89,10 @@ class NestOperands : public OperandLocator {
   ChunkAddress emit_periodic_address(size_t operand);
   ChunkAddress emit_packed_address(size_t operand, int64_t displacement_in_elements);
   WindowOperand window_operand(size_t operand);
-  void emit_copy_staging(size_t operand, bool in);
+  void emit_copy_staging(size_t first, size_t end, bool in);
+  Section staging_section(size_t operand, bool in);
+  void emit_copy_chunk(size_t operand, bool in);
+  void emit_copy_elements(size_t operand, bool in);
   void emit_locate_elements(size_t operand);
   void emit_step_cursor(size_t operand);
   const BitUnpacker& unpacker(size_t input) const { return memory_sources_.at(input).unpacker(); }
@@ -108,6 +111,7 @@ class NestOperands : public OperandLocator {
   const int chunks_;  ///< of an iteration
   const bool packs_;
   const bool has_tiles_;
+  LaneEmitter& emitter_;
   const Target& target_;
   Assembler& code_;
   const Frame& frame_;
