@@ -82,6 +82,10 @@ class ConvolutionOutput {
 
   /// Results of a piece at most.
   int64_t max_elements() const;
+  /// Whether the epilogue takes a pixel's channels as a row.
+  bool has_rows_of_channels() const {
+    return epilogue_ != nullptr && epilogue_->walk.rows_of_channels;
+  }
   /// Bits that the epilogue stores for each result; of i32, where there is none.
   int64_t result_bits() const;
   /// Bits that kernels store for each result: a pass after them finds i32.

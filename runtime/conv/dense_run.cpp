@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One call of a dense convolution: block by block, packed input, window sums, channel tiles.
 #include <algorithm>
+#include <numeric>
 
 #include "runtime/conv/block_arguments.hpp"
 #include "runtime/conv/interleave.hpp"
@@ -36,11 +37,12 @@ class BlockRun {
     });
   }
 
-  /// How many tiles of channels a call of a kernel may do, if all are whole: those whose results
-  /// are written at once. Where their pixels are outside, a call has all pixels of the block, so
-  /// that weights are read once.
-  int64_t max_tiles_of_call() const {
-    if (!plan_.tile.has_tiles() || bound_.packs_by_tile) return 1;
+  /// How many tiles of channels may be done at once, if all are whole: those whose results are
+  /// written at once. Where tile registers have their pixels outside, a call has all pixels of the
+  /// block, so that weights are read once.
+  int64_t max_tiles_at_once() const {
+    if (bound_.packs_by_tile) return 1;
+    if (!plan_.tile.has_tiles()) return max_joined_tiles();
     const bool is_inside = plan_.tile.channels_inside;
     if (!is_inside && block_.tables.tiles.size() > 1) return 1;
     if (bound_.applies_epilogue) return plan_.channel_tiles;
@@ -49,10 +51,11 @@ class BlockRun {
     return std::max<int64_t>(call_.output.max_elements() / results, 1);
   }
 
-  /// All of the pixel tiles for some whole tiles of channels, as `max_tiles_of_call` says.
+  /// All of the pixel tiles for some whole tiles of channels, as `max_tiles_at_once` says.
   void run_tiles(int64_t first, int64_t count, const PixelTiles& tiles) const {
     block_.tables.for_each_run(tiles, [&](const BoundTiles& of, const PixelTiles& here) {
-      run_pixel_tiles({first, count}, std::nullopt, of, here, *of.code);
+      plan_.tile.has_tiles() ? run_pixel_tiles({first, count}, std::nullopt, of, here, *of.code)
+                             : run_joined_tiles({first, count}, of, here);
     });
   }
 
@@ -91,6 +94,17 @@ class BlockRun {
     });
   }
 
+  /// Tiles of channels whose results are rows that an epilogue's code takes in whole iterations.
+  int64_t max_joined_tiles() const {
+    const bool may_join = call_.output.has_rows_of_channels() && !bound_.applies_epilogue &&
+                          !plan_.is_pixel_vectorised() && !plan_.transposes();
+    if (!may_join) return 1;
+    constexpr int64_t elements = 64;  // of one or two iterations, where results have 8 bits
+    const int64_t channels = plan_.tile.channels;
+    const int64_t wanted = elements / std::gcd(elements, channels);
+    return at_once_of(channels * plan_.tile.pixels(), wanted);
+  }
+
   int32_t* untransposed(int64_t tile) const {
     auto* all = reinterpret_cast<int32_t*>(block_.scratch + bound_.parts.untransposed);
     return all + plan_.first_channel(tile) * block_.pixels();
@@ -124,12 +138,11 @@ class BlockRun {
     }
   }
 
-  /// `piece` begins with the block's first pixel; `arguments` are of all tiles. Both are changed:
-  /// copies would have to wait for all stores in front of them.
-  void run_pieces(const ChannelTiles& channels, const BoundTiles& of, const PixelTiles& tiles,
-                  OutputPiece& piece, jit::DenseArguments& arguments,
-                  jit::KernelFunction<jit::DenseTile> code) const {
-    const bool by_channel = plan_.geometry.layout == ConvolutionLayout::nchw;
+  /// Pieces of the pixel tiles, of which `piece` has the channels and the block's first pixel:
+  /// run(tiles, pixels, where results of the block's first pixel would be). `piece` is changed.
+  template <class Run>
+  void for_each_piece(const BoundTiles& of, const PixelTiles& tiles, OutputPiece& piece,
+                      const Run& run) const {
     const int64_t tile_pixels =
         plan_.is_pixel_vectorised() ? plan_.tile.vectors * plan_.lanes : of.run.tile.pixels();
     const int64_t at_once = at_once_of(piece.channels * tile_pixels, tiles.count());
@@ -140,14 +153,47 @@ class BlockRun {
       if (pixels.begin == pixels.end) continue;
       piece.pixel = first_pixel + pixels.begin;
       piece.pixels = pixels.end - pixels.begin;
-      const PieceMemory memory = call_.output.begin(piece, block_.scratch);
-      tile_arguments_.set_tiles(arguments, of.run, some);
-      tile_arguments_.set_prefetch(channels, of, some, arguments);
-      arguments.output = counted_back(memory.data, pixels.begin * memory.pixel_step);
-      arguments.output_step = 4 * (by_channel ? memory.channel_step : memory.pixel_step);
-      code(&arguments);
+      PieceMemory memory = call_.output.begin(piece, block_.scratch);
+      memory.data = counted_back(memory.data, pixels.begin * memory.pixel_step);
+      run(some, memory);
       call_.output.end(piece, block_.scratch);
     }
+  }
+
+  /// `arguments` are of all tiles. They and `piece` are changed: copies would have to wait for all
+  /// stores in front of them.
+  void run_pieces(const ChannelTiles& channels, const BoundTiles& of, const PixelTiles& tiles,
+                  OutputPiece& piece, jit::DenseArguments& arguments,
+                  jit::KernelFunction<jit::DenseTile> code) const {
+    for_each_piece(of, tiles, piece, [&](const PixelTiles& some, const PieceMemory& memory) {
+      run_piece(channels, of, some, memory, arguments, code);
+    });
+  }
+
+  void run_piece(const ChannelTiles& channels, const BoundTiles& of, const PixelTiles& tiles,
+                 const PieceMemory& memory, jit::DenseArguments& arguments,
+                 jit::KernelFunction<jit::DenseTile> code) const {
+    const bool by_channel = plan_.geometry.layout == ConvolutionLayout::nchw;
+    tile_arguments_.set_tiles(arguments, of.run, tiles);
+    tile_arguments_.set_prefetch(channels, of, tiles, arguments);
+    arguments.output = memory.data;
+    arguments.output_step = 4 * (by_channel ? memory.channel_step : memory.pixel_step);
+    code(&arguments);
+  }
+
+  /// Whole tiles of channels, one after the other for each piece.
+  void run_joined_tiles(const ChannelTiles& channels, const BoundTiles& of,
+                        const PixelTiles& tiles) const {
+    OutputPiece piece = tile_arguments_.piece_of(channels);
+    const auto code = of.code->entry();
+    for_each_piece(of, tiles, piece, [&](const PixelTiles& some, PieceMemory memory) {
+      for (int64_t tile = channels.first; tile < channels.first + channels.count; ++tile) {
+        const std::optional<TileStarts> starts = tile_arguments_.inner_starts(tile);
+        jit::DenseArguments arguments = tile_arguments_.of_tiles({tile, 1}, starts);
+        run_piece({tile, 1}, of, some, memory, arguments, code);
+        memory.data += plan_.tile.channels * memory.channel_step;
+      }
+    });
   }
 
   const DenseCall& call_;
@@ -209,7 +255,7 @@ class DenseRun {
     const BlockRun run(call_, block);
     const auto& configuration = part.tables->configuration;
     const jit::TileScope scope(configuration && first < last ? &*configuration : nullptr);
-    const int64_t max_tiles = run.max_tiles_of_call();
+    const int64_t max_tiles = run.max_tiles_at_once();
     for (int64_t tile = first; tile <= last;) {
       const bool is_begun = tile == first && begin.pixel_tile > all.begin;
       const int64_t whole = is_begun || max_tiles == 1 ? 0 : whole_tiles(tile, end) - tile;

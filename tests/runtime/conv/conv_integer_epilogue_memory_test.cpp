@@ -69,8 +69,8 @@ TEST(ConvEpilogue, SubByteResultsFromAnyElementOn) {
 }
 
 TEST(ConvEpilogue, TasksGiveTheSameBits) {
-  for (const char* name : {"many_slices", "grouped", "small_images", "depthwise",
-                           "depthwise_7_twice", "depthwise_rows"}) {
+  for (const char* name : {"many_slices", "grouped", "small_images", "tiles_of_channels",
+                           "depthwise", "depthwise_7_twice", "depthwise_rows"}) {
     const Layer& layer = epilogue_layer(name);
     for (const Chain& chain : epilogue_chains()) {
       for (const bool nhwc : {false, true}) {
