@@ -99,7 +99,7 @@ class BlockRun {
     const bool may_join = call_.output.has_rows_of_channels() && !bound_.applies_epilogue &&
                           !plan_.is_pixel_vectorised() && !plan_.transposes();
     if (!may_join) return 1;
-    constexpr int64_t elements = 64;  // of one or two iterations, where results have 8 bits
+    constexpr int64_t elements = 64;  // one or two iterations, where results have 8 bits
     const int64_t channels = plan_.tile.channels;
     const int64_t wanted = elements / std::gcd(elements, channels);
     return at_once_of(channels * plan_.tile.pixels(), wanted);
@@ -134,45 +134,45 @@ class BlockRun {
         code(&arguments);
       });
     } else {
-      run_pieces(channels, of, tiles, piece, arguments, code);
+      run_slabs(channels, of, tiles, piece, arguments, code);
     }
   }
 
-  /// Pieces of the pixel tiles, of which `piece` has the channels and the block's first pixel:
-  /// run(tiles, pixels, where results of the block's first pixel would be). `piece` is changed.
+  /// The slabs of pixel tiles, of which `slab` has the channels and the block's first pixel:
+  /// run(tiles, where results of the block's first pixel would be). `slab` is changed.
   template <class Run>
-  void for_each_piece(const BoundTiles& of, const PixelTiles& tiles, OutputPiece& piece,
-                      const Run& run) const {
+  void for_each_slab(const BoundTiles& of, const PixelTiles& tiles, OutputPiece& slab,
+                     const Run& run) const {
     const int64_t tile_pixels =
         plan_.is_pixel_vectorised() ? plan_.tile.vectors * plan_.lanes : of.run.tile.pixels();
-    const int64_t at_once = at_once_of(piece.channels * tile_pixels, tiles.count());
-    const int64_t first_pixel = piece.pixel;
+    const int64_t at_once = at_once_of(slab.channels * tile_pixels, tiles.count());
+    const int64_t first_pixel = slab.pixel;
     for (int64_t first = tiles.begin; first < tiles.end; first += at_once) {
       const PixelTiles some = {first, std::min(first + at_once, tiles.end)};
       const PixelRange pixels = of.pixels_of(some);
       if (pixels.begin == pixels.end) continue;
-      piece.pixel = first_pixel + pixels.begin;
-      piece.pixels = pixels.end - pixels.begin;
-      PieceMemory memory = call_.output.begin(piece, block_.scratch);
+      slab.pixel = first_pixel + pixels.begin;
+      slab.pixels = pixels.end - pixels.begin;
+      PieceMemory memory = call_.output.begin(slab, block_.scratch);
       memory.data = counted_back(memory.data, pixels.begin * memory.pixel_step);
       run(some, memory);
-      call_.output.end(piece, block_.scratch);
+      call_.output.end(slab, block_.scratch);
     }
   }
 
-  /// `arguments` are of all tiles. They and `piece` are changed: copies would have to wait for all
+  /// `arguments` are of all tiles. They and `slab` are changed: copies would have to wait for all
   /// stores in front of them.
-  void run_pieces(const ChannelTiles& channels, const BoundTiles& of, const PixelTiles& tiles,
-                  OutputPiece& piece, jit::DenseArguments& arguments,
-                  jit::KernelFunction<jit::DenseTile> code) const {
-    for_each_piece(of, tiles, piece, [&](const PixelTiles& some, const PieceMemory& memory) {
-      run_piece(channels, of, some, memory, arguments, code);
+  void run_slabs(const ChannelTiles& channels, const BoundTiles& of, const PixelTiles& tiles,
+                 OutputPiece& slab, jit::DenseArguments& arguments,
+                 jit::KernelFunction<jit::DenseTile> code) const {
+    for_each_slab(of, tiles, slab, [&](const PixelTiles& some, const PieceMemory& memory) {
+      run_kernel(channels, of, some, memory, arguments, code);
     });
   }
 
-  void run_piece(const ChannelTiles& channels, const BoundTiles& of, const PixelTiles& tiles,
-                 const PieceMemory& memory, jit::DenseArguments& arguments,
-                 jit::KernelFunction<jit::DenseTile> code) const {
+  void run_kernel(const ChannelTiles& channels, const BoundTiles& of, const PixelTiles& tiles,
+                  const PieceMemory& memory, jit::DenseArguments& arguments,
+                  jit::KernelFunction<jit::DenseTile> code) const {
     const bool by_channel = plan_.geometry.layout == ConvolutionLayout::nchw;
     tile_arguments_.set_tiles(arguments, of.run, tiles);
     tile_arguments_.set_prefetch(channels, of, tiles, arguments);
@@ -181,16 +181,16 @@ class BlockRun {
     code(&arguments);
   }
 
-  /// Whole tiles of channels, one after the other for each piece.
+  /// Whole tiles of channels, one after the other for each slab.
   void run_joined_tiles(const ChannelTiles& channels, const BoundTiles& of,
                         const PixelTiles& tiles) const {
-    OutputPiece piece = tile_arguments_.piece_of(channels);
+    OutputPiece slab = tile_arguments_.piece_of(channels);
     const auto code = of.code->entry();
-    for_each_piece(of, tiles, piece, [&](const PixelTiles& some, PieceMemory memory) {
+    for_each_slab(of, tiles, slab, [&](const PixelTiles& some, PieceMemory memory) {
       for (int64_t tile = channels.first; tile < channels.first + channels.count; ++tile) {
         const std::optional<TileStarts> starts = tile_arguments_.inner_starts(tile);
         jit::DenseArguments arguments = tile_arguments_.of_tiles({tile, 1}, starts);
-        run_piece({tile, 1}, of, some, memory, arguments, code);
+        run_kernel({tile, 1}, of, some, memory, arguments, code);
         memory.data += plan_.tile.channels * memory.channel_step;
       }
     });
