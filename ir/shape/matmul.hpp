@@ -49,8 +49,8 @@ struct MatmulParameter {
   size_t operand;
   std::string_view name;
 };
-/// What is wrong with the operand's shape, which has lines, or with the parameter's for it, or
-/// nothing; of extents that are unknown nothing is.
+/// What is wrong with an operand of that shape, which needs an axis, or with the parameter's shape
+/// for it, or nothing; of extents that are unknown nothing is.
 std::optional<std::string> matmul_mistake(const MatmulParameter& parameter, const Shape& operand,
                                           const Shape& shape);
 

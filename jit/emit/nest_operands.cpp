@@ -2,6 +2,7 @@
 #include "jit/emit/nest_operands.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "jit/emit/control_flow.hpp"
 #include "jit/emit/packed_loop.hpp"
@@ -322,6 +323,7 @@ void NestOperands::emit_copy_chunk(size_t operand, bool in) {
   emit_locate_elements(operand);
   const int bytes = element_bytes(operand) * lanes_;
   const int part = std::min(bytes, target_.vector_bits() / 8);
+  assert(part >= 4);  // AVX2 has at least four lanes
   const OwnedVector chunk = emitter_.scratch();
   const Xbyak::Xmm vector = chunk.as(std::max(8 * part, 128));
   for (int at = 0; at < bytes; at += part) {
@@ -342,7 +344,7 @@ void NestOperands::emit_copy_chunk(size_t operand, bool in) {
   }
 }
 
-/// One by one.
+/// Copies the chunk's elements one by one.
 void NestOperands::emit_copy_elements(size_t operand, bool in) {
   const Section copy = staging_section(operand, in);
   emit_locate_elements(operand);

@@ -2,6 +2,7 @@
 // One call of a dense convolution: block by block, packed input, window sums, channel tiles.
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "runtime/conv/block_arguments.hpp"
 #include "runtime/conv/interleave.hpp"
@@ -94,7 +95,8 @@ class BlockRun {
     });
   }
 
-  /// Tiles of channels whose results are rows that an epilogue's code takes in whole iterations.
+  /// Tiles of channels whose results are rows that an epilogue's code takes in whole iterations, as
+  /// far as a slab holds them, and their weights, which each slab goes through, stay in L2.
   int64_t max_joined_tiles() const {
     const bool may_join = call_.output.has_rows_of_channels() && !bound_.applies_epilogue &&
                           !plan_.is_pixel_vectorised() && !plan_.transposes();
@@ -102,7 +104,11 @@ class BlockRun {
     constexpr int64_t elements = 64;  // one or two iterations, where results have 8 bits
     const int64_t channels = plan_.tile.channels;
     const int64_t wanted = elements / std::gcd(elements, channels);
-    return at_once_of(channels * plan_.tile.pixels(), wanted);
+    const jit::Target& target = bound_.target;
+    const int64_t near = target.caches.l2 * target.tuning().block.near_weights_l2_eighths / 8;
+    const int64_t weights = plan_.weight_bytes(plan_.tile.vectors_of(plan_.lanes));
+    const int64_t in_l2 = std::max<int64_t>(near / std::max<int64_t>(weights, 1), 1);
+    return at_once_of(channels * plan_.tile.pixels(), std::min(wanted, in_l2));
   }
 
   int32_t* untransposed(int64_t tile) const {
@@ -181,17 +187,23 @@ class BlockRun {
     code(&arguments);
   }
 
-  /// Whole tiles of channels, one after the other for each slab.
+  /// Whole tiles of channels, one after the other for each slab. Their weights are near: what a
+  /// tile prefetches of the next one's, as if all pixels came before it, makes little difference.
   void run_joined_tiles(const ChannelTiles& channels, const BoundTiles& of,
                         const PixelTiles& tiles) const {
+    std::vector<std::optional<TileStarts>> starts;
+    for (int64_t tile = channels.first; tile < channels.first + channels.count; ++tile) {
+      starts.push_back(tile_arguments_.inner_starts(tile));
+    }
     OutputPiece slab = tile_arguments_.piece_of(channels);
     const auto code = of.code->entry();
     for_each_slab(of, tiles, slab, [&](const PixelTiles& some, PieceMemory memory) {
-      for (int64_t tile = channels.first; tile < channels.first + channels.count; ++tile) {
-        const std::optional<TileStarts> starts = tile_arguments_.inner_starts(tile);
-        jit::DenseArguments arguments = tile_arguments_.of_tiles({tile, 1}, starts);
-        run_kernel({tile, 1}, of, some, memory, arguments, code);
-        memory.data += plan_.tile.channels * memory.channel_step;
+      for (int64_t tile = 0; tile < channels.count; ++tile) {
+        const ChannelTiles one = {channels.first + tile, 1};
+        jit::DenseArguments arguments =
+            tile_arguments_.of_tiles(one, starts[static_cast<size_t>(tile)]);
+        run_kernel(one, of, some, memory, arguments, code);
+        memory.data = counted_back(memory.data, -plan_.tile.channels * memory.channel_step);
       }
     });
   }

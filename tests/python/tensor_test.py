@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import copy
+import ctypes
+import gc
 import math
 import pickle
+import sys
 from typing import Any
 
 import castor
 import numpy as np
 import pytest
+from castor import _dlpack
 
+HAS_VERSIONS = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
 WITHOUT_DLPACK = ("u1", "nf4", "u2.msb_first", "u3.split", "u6.split")
 """Types that DLPack has in another order of bits, or not."""
 
@@ -165,3 +170,36 @@ def test_dlpack_of_numpy_and_its_refusals() -> None:
         with pytest.raises(BufferError, match="on device"):
             t.__dlpack__(**options)
     assert t.__dlpack__(dl_device=(1, 0), stream=None) is not None
+
+
+def test_what_capsules_say() -> None:
+    """The version that has the type, what is read only or copied; and they keep the memory."""
+    stored = np.arange(6, dtype=np.uint8)
+    t = castor.Tensor(stored, "f8e4m3", (2, 3))
+    references = sys.getrefcount(stored)
+    for copy in (False, True):
+        capsule = t.__dlpack__(max_version=(1, 1), copy=copy)
+        managed = _dlpack.managed_of(capsule)
+        if HAS_VERSIONS:
+            assert (managed.major, managed.minor) >= (1, 1)
+            assert managed.flags & 2 == (2 if copy else 0)
+        assert (managed.tensor.code, managed.tensor.bits, managed.tensor.lanes) == (10, 8, 1)
+        del capsule
+    assert sys.getrefcount(stored) == references
+    capsule = t.__dlpack__()
+    del t, stored
+    gc.collect()
+    address = _dlpack.managed_of(capsule).tensor.data
+    assert ctypes.string_at(address, 6) == bytes(range(6))
+
+
+def test_read_only_and_impossible_tensors_by_dlpack() -> None:
+    t = castor.Tensor(bytes(4), "u8", 4)
+    with pytest.raises(BufferError, match="read-only"):
+        t.__dlpack__()
+    if HAS_VERSIONS:
+        assert not np.from_dlpack(t).flags.writeable
+    for shape in ((0, 2**62), (1,) * 17):
+        data = bytearray(math.prod(shape) * 8)
+        with pytest.raises(BufferError):
+            castor.Tensor(data, "u64", shape).__dlpack__()

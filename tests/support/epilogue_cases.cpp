@@ -31,6 +31,8 @@ const Layer layers[] = {
     {"many_slices", {1, 3, 66, 80}, 3, {3, 3}, "auto_pad = same_upper"},
     {"many_channels", {1, 2, 1, 2}, 5002, {1, 1}},
     {"tiles_of_channels", {1, 4, 6, 8}, 210, {3, 3}, "auto_pad = same_upper"},
+    {"tiles_of_groups", {2, 6, 4, 5}, 136, {3, 3}, "auto_pad = same_upper", 2},
+    {"tiles_of_slices", {1, 2, 3, 3, 4}, 72, {3, 3, 3}, "auto_pad = same_upper"},
     {"wide", {1, 2, 1, 5001}, 2, {1, 1}},
     {"wide_depthwise", {1, 2, 2, 5002}, 2, {3, 3}, "auto_pad = same_upper", 2},
     {"depthwise_5x5", {1, 6, 20, 34}, 6, {5, 5}, "auto_pad = same_upper", 6},

@@ -55,15 +55,16 @@ _LOADED_WHEN_USED = {
 """Names and their modules, whose import would be a third of the package's."""
 
 
-def __getattr__(name: str) -> Any:
-    module_name = _LOADED_WHEN_USED.get(name)
-    if module_name is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(module_name)
-    value = module if name == "ops" else getattr(module, name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # which knows the names, and finds misspelt ones
 
+    def __getattr__(name: str) -> Any:
+        module_name = _LOADED_WHEN_USED.get(name)
+        if module_name is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = importlib.import_module(module_name)
+        value = module if name == "ops" else getattr(module, name)
+        globals()[name] = value
+        return value
 
-def __dir__() -> List[str]:
-    return sorted({*globals(), *__all__})
+    def __dir__() -> List[str]:
+        return sorted({*globals(), *__all__})

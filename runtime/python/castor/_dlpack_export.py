@@ -18,7 +18,11 @@ from castor.errors import Error
 
 MAX_RANK = 16  # CASTOR_MAX_RANK
 IS_COPIED = 2  # DLPACK_FLAG_BITMASK_IS_COPIED
+LAST_CODE_OF_1_0 = 6  # kDLBool
 CPU = (1, 0)
+
+_HAS_VERSIONS = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
+"""Whether NumPy's `__dlpack__` takes max_version."""
 
 
 class Dims(Structure):
@@ -58,15 +62,26 @@ def capsule_of(tensor: Tensor, *, stream: Any, max_version: Any, dl_device: Any,
     if copy:
         tensor = packed_tensor(tensor._data.copy(), tensor.element, tensor.shape)
     code, bits = _type_in_dlpack(operand_of_tensor(tensor))
-    codes = tensor._data.view(f"u{max(bits // 8, 1)}")
-    steps = [codes.itemsize * stride for stride in dense_strides(tensor.shape)]
-    array = np.lib.stride_tricks.as_strided(codes, tensor.shape, steps)
-    try:
-        capsule = array.__dlpack__(max_version=max_version)
-    except TypeError:  # NumPy before 2.1
-        capsule = array.__dlpack__()
+    capsule = _capsule_of_codes(tensor, max(bits // 8, 1), max_version)
     managed = _dlpack.managed_of(capsule)
     managed.tensor.code, managed.tensor.bits = code, bits
-    if copy and isinstance(managed, ManagedVersioned):
-        managed.flags |= IS_COPIED
+    if isinstance(managed, ManagedVersioned):
+        if copy:
+            managed.flags |= IS_COPIED
+        if code > LAST_CODE_OF_1_0:
+            managed.minor = max(managed.minor, 1)
     return capsule
+
+
+def _capsule_of_codes(tensor: Tensor, element_bytes: int, max_version: Any) -> Any:
+    """NumPy's capsule of an array with the tensor's extents and elements of that size."""
+    codes = tensor._data.view(f"u{element_bytes}")
+    steps = [element_bytes * stride for stride in dense_strides(tensor.shape)]
+    is_versioned = max_version is not None and max_version[0] >= 1 and _HAS_VERSIONS
+    if not is_versioned and not codes.flags.writeable:
+        raise BufferError("a read-only tensor is lent by DLPack 1.0 or newer alone")
+    try:
+        array = np.lib.stride_tricks.as_strided(codes, tensor.shape, steps)
+        return array.__dlpack__(max_version=max_version) if is_versioned else array.__dlpack__()
+    except (AttributeError, ValueError) as error:  # NumPy before 1.22; extents beyond its own
+        raise BufferError(f"a tensor of shape {tensor.shape}: {error}") from None
