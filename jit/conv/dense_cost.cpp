@@ -273,10 +273,13 @@ bool uses_weights_once(const DensePlan& plan) {
          plan.block.pixels() == plan.rows.output * plan.columns.output;
 }
 
+int64_t near_weight_bytes(const Target& target) {
+  return target.caches.l2 * target.tuning().block.near_weights_l2_eighths / 8;
+}
+
 bool has_near_weights(const DensePlan& plan, const Target& target) {
   const int64_t vectors = ceil_div(plan.geometry.group_out_channels(), plan.lanes);
-  const int64_t bytes = target.caches.l2 * target.tuning().block.near_weights_l2_eighths / 8;
-  return plan.weight_bytes(vectors) <= bytes;
+  return plan.weight_bytes(vectors) <= near_weight_bytes(target);
 }
 
 bool streams_weights(const DensePlan& plan, const DenseTile& tile, const Target& target) {

@@ -307,6 +307,9 @@ DenseTile cheapest_tile(const DensePlan& plan, std::span<const DenseTile> tiles,
 /// packed at the same time.
 bool uses_weights_once(const DensePlan& plan);
 
+/// Bytes of weights that stay in L2 beside input and output.
+int64_t near_weight_bytes(const Target& target);
+
 /// Whether L2 holds the weights of all output channels of a group, beside input and output.
 bool has_near_weights(const DensePlan& plan, const Target& target);
 

@@ -37,8 +37,9 @@ struct BlockTuning {
   int64_t phase_l2_eighths = 6;         ///< planes of all stride phases, before these cost more
   int64_t packed_l1_eighths = 5;        ///< packed input of few channels, between channel tiles
   int64_t tile_weights_l1_eighths = 4;  ///< weights of a tile of channels, with tile registers
-  int64_t near_weights_l2_eighths = 5;  ///< all weights, where tile registers go through them often
-  int64_t im2col_l1_eighths = 16;       ///< im2col rows, next to the outputs that pass through L1
+  /// Weights that tile registers, or slabs of an epilogue, go through often.
+  int64_t near_weights_l2_eighths = 5;
+  int64_t im2col_l1_eighths = 16;  ///< im2col rows, next to the outputs that pass through L1
   /// Output pixels of a block that stays in L1, so that each channel tile has enough to do.
   int64_t min_l1_pixels = 1024;
   int64_t min_l1_shifts = 3;  ///< its rows, in units of the rows that neighbouring blocks share
@@ -121,8 +122,11 @@ struct ConversionTuning {
 /// ConvIntegerThreads/.*.
 struct PartitionTuning {
   int64_t max_epilogue_elements = 4096;  ///< results that a called epilogue takes: half of L1
-  int64_t sliding_outputs = 16384;       ///< outputs of a sliding kernel's unit of work
-  int64_t min_units = 16;                ///< units of a call, so that tasks end together
+  /// Rows of channels that a called epilogue takes are multiples: an iteration of its code with
+  /// 8-bit results, or two. Measure: ConvInteger/.*/nhwc/requantize.
+  int64_t epilogue_row = 64;
+  int64_t sliding_outputs = 16384;              ///< outputs of a sliding kernel's unit of work
+  int64_t min_units = 16;                       ///< units of a call, so that tasks end together
   int64_t max_panel_bytes = int64_t{24} << 10;  ///< grouped NHWC weights of a unit: half of L1
 };
 

@@ -2,7 +2,6 @@
 #include "jit/emit/nest_operands.hpp"
 
 #include <algorithm>
-#include <cassert>
 
 #include "jit/emit/control_flow.hpp"
 #include "jit/emit/packed_loop.hpp"
@@ -293,8 +292,8 @@ void NestOperands::emit_drain_staging() {
 }
 
 /// Copies the chunk's elements between the operands from `first` to `end` and their staging
-/// buffers: of consecutive elements whole chunks at once, since a load waits for several stores
-/// that it overlaps.
+/// buffers. Whole chunks of consecutive elements are copied at once: to load a vector of elements
+/// that were stored one by one is a store forwarding stall.
 void NestOperands::emit_copy_staging(size_t first, size_t end, bool in) {
   std::vector<size_t> consecutive;
   std::vector<size_t> apart;
@@ -323,24 +322,13 @@ void NestOperands::emit_copy_chunk(size_t operand, bool in) {
   emit_locate_elements(operand);
   const int bytes = element_bytes(operand) * lanes_;
   const int part = std::min(bytes, target_.vector_bits() / 8);
-  assert(part >= 4);  // AVX2 has at least four lanes
   const OwnedVector chunk = emitter_.scratch();
-  const Xbyak::Xmm vector = chunk.as(std::max(8 * part, 128));
+  const Xbyak::Xmm vector = chunk.as(8 * part);
   for (int at = 0; at < bytes; at += part) {
     const Xbyak::Address elements = code_.ptr[gpr::cursor + at];
     const Xbyak::Address staged = code_.ptr[gpr::stack + (frame_.staging_offset(operand) + at)];
-    const Xbyak::Address& from = in ? elements : staged;
-    const Xbyak::Address& to = in ? staged : elements;
-    if (part == 4) {
-      code_.vmovd(vector, from);
-      code_.vmovd(to, vector);
-    } else if (part == 8) {
-      code_.vmovq(vector, from);
-      code_.vmovq(to, vector);
-    } else {
-      code_.vmovups(vector, from);
-      code_.vmovups(to, vector);
-    }
+    emit_move_whole(code_, vector, in ? elements : staged, 8 * part);
+    emit_move_whole(code_, in ? staged : elements, vector, 8 * part);
   }
 }
 

@@ -101,14 +101,13 @@ class BlockRun {
     const bool may_join = call_.output.has_rows_of_channels() && !bound_.applies_epilogue &&
                           !plan_.is_pixel_vectorised() && !plan_.transposes();
     if (!may_join) return 1;
-    constexpr int64_t elements = 64;  // one or two iterations, where results have 8 bits
-    const int64_t channels = plan_.tile.channels;
-    const int64_t wanted = elements / std::gcd(elements, channels);
     const jit::Target& target = bound_.target;
-    const int64_t near = target.caches.l2 * target.tuning().block.near_weights_l2_eighths / 8;
+    const int64_t channels = plan_.tile.channels;
+    const int64_t row = target.tuning().partition.epilogue_row;
+    const int64_t wanted = row / std::gcd(row, channels);
     const int64_t weights = plan_.weight_bytes(plan_.tile.vectors_of(plan_.lanes));
-    const int64_t in_l2 = std::max<int64_t>(near / std::max<int64_t>(weights, 1), 1);
-    return at_once_of(channels * plan_.tile.pixels(), std::min(wanted, in_l2));
+    const int64_t near = jit::near_weight_bytes(target) / std::max<int64_t>(weights, 1);
+    return at_once_of(channels * plan_.tile.pixels(), std::clamp<int64_t>(near, 1, wanted));
   }
 
   int32_t* untransposed(int64_t tile) const {
@@ -166,8 +165,8 @@ class BlockRun {
     }
   }
 
-  /// `arguments` are of all tiles. They and `slab` are changed: copies would have to wait for all
-  /// stores in front of them.
+  /// `arguments` are of all tiles. They and `slab` are changed, since copies of what has just been
+  /// stored would be store forwarding stalls.
   void run_slabs(const ChannelTiles& channels, const BoundTiles& of, const PixelTiles& tiles,
                  OutputPiece& slab, jit::DenseArguments& arguments,
                  jit::KernelFunction<jit::DenseTile> code) const {
