@@ -4,7 +4,6 @@
 
 #include <span>
 #include <string_view>
-#include <tuple>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
@@ -25,8 +24,8 @@ struct NestSpec {
   const Nest* nest = nullptr;
   const NestForm* form = nullptr;
 
-  static constexpr auto fields() {
-    return std::tuple(field("nest", &NestSpec::nest), field("form", &NestSpec::form));
+  static constexpr auto fields(const auto& list) {
+    return list(field("nest", &NestSpec::nest), field("form", &NestSpec::form));
   }
 };
 

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <tuple>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
@@ -34,8 +33,8 @@ struct TileCopySpec {
 
   int element_bytes = 1;  ///< 1, 2, 4 or 8
 
-  static constexpr auto fields() {
-    return std::tuple(field("element_bytes", &TileCopySpec::element_bytes));
+  static constexpr auto fields(const auto& list) {
+    return list(field("element_bytes", &TileCopySpec::element_bytes));
   }
 };
 

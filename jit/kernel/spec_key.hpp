@@ -44,7 +44,7 @@ constexpr size_t key_bytes(const T& value) {
     return bytes;
   } else {
     static_assert(spec_detail::PlainBytes<T>,
-                  "a part of a spec needs fields() or bytes without padding");
+                  "a part of a spec needs fields or bytes without padding");
     return sizeof(T);
   }
 }
@@ -63,7 +63,7 @@ char* write_key(char* to, const T& value) {
     return to;
   } else {
     static_assert(spec_detail::PlainBytes<T>,
-                  "a part of a spec needs fields() or bytes without padding");
+                  "a part of a spec needs fields or bytes without padding");
     std::memcpy(to, &value, sizeof(T));
     return to + sizeof(T);
   }
@@ -73,15 +73,15 @@ char* write_key(char* to, const T& value) {
 struct TargetKey {
   Tier tier;
   bool frame_pointers;
-  static constexpr auto fields() {
-    return std::tuple(field("tier", &TargetKey::tier),
-                      field("frame_pointers", &TargetKey::frame_pointers));
+  static constexpr auto fields(const auto& list) {
+    return list(field("tier", &TargetKey::tier),
+                field("frame_pointers", &TargetKey::frame_pointers));
   }
 };
 
 /// The epilogue of kernels that apply none.
 struct NoEpilogue {
-  static constexpr auto fields() { return std::tuple(); }
+  static constexpr auto fields(const auto& list) { return list(); }
 };
 
 /// The key of a kernel's code: the spec's name, what it depends on of the target, the fields of

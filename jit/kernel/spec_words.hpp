@@ -58,7 +58,7 @@ std::vector<FieldWords> field_words(const T& of) {
   const auto add_listed = [&]<class Listed>(const Listed& listed) {
     if constexpr (requires { listed.word; }) add(listed);
   };
-  std::apply([&](const auto&... listed) { (add_listed(listed), ...); }, T::fields());
+  T::fields([&](const auto&... listed) { (add_listed(listed), ...); });
   return words;
 }
 

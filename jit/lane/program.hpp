@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "ir/types/element_type.hpp"
@@ -242,12 +241,12 @@ struct LaneInst {
   int32_t table = -1;   ///< where the instruction looks up: index into the program's tables
   uint32_t origin = 0;  ///< index of the IR operation that it comes from
 
-  static constexpr auto fields() {
-    return std::tuple(field("op", &LaneInst::op), field("type", &LaneInst::type),
-                      field("narrowing", &LaneInst::narrowing), field("a", &LaneInst::a),
-                      field("b", &LaneInst::b), field("c", &LaneInst::c),
-                      field("mask", &LaneInst::mask), field("imm", &LaneInst::imm),
-                      field("table", &LaneInst::table), not_in_code(&LaneInst::origin));
+  static constexpr auto fields(const auto& list) {
+    return list(field("op", &LaneInst::op), field("type", &LaneInst::type),
+                field("narrowing", &LaneInst::narrowing), field("a", &LaneInst::a),
+                field("b", &LaneInst::b), field("c", &LaneInst::c), field("mask", &LaneInst::mask),
+                field("imm", &LaneInst::imm), field("table", &LaneInst::table),
+                not_in_code(&LaneInst::origin));
   }
 };
 
@@ -384,15 +383,15 @@ struct LaneProgram {
   ScaledFloats scaled_floats;
   DividedFloats divided_floats;
 
-  static constexpr auto fields() {
-    return std::tuple(field("code", &LaneProgram::code), field("sources", &LaneProgram::sources),
-                      field("sinks", &LaneProgram::sinks), field("tables", &LaneProgram::tables),
-                      field("i32_tables", &LaneProgram::i32_tables),
-                      field("threshold_tables", &LaneProgram::threshold_tables),
-                      field("class_tables", &LaneProgram::class_tables),
-                      field("scaled_codes", &LaneProgram::scaled_codes),
-                      field("scaled_floats", &LaneProgram::scaled_floats),
-                      field("divided_floats", &LaneProgram::divided_floats));
+  static constexpr auto fields(const auto& list) {
+    return list(field("code", &LaneProgram::code), field("sources", &LaneProgram::sources),
+                field("sinks", &LaneProgram::sinks), field("tables", &LaneProgram::tables),
+                field("i32_tables", &LaneProgram::i32_tables),
+                field("threshold_tables", &LaneProgram::threshold_tables),
+                field("class_tables", &LaneProgram::class_tables),
+                field("scaled_codes", &LaneProgram::scaled_codes),
+                field("scaled_floats", &LaneProgram::scaled_floats),
+                field("divided_floats", &LaneProgram::divided_floats));
   }
 
   /// Bits of the widest lane type: a chunk has vector_bits / widest_bits() lanes.

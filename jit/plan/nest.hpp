@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "ir/shape/convolution.hpp"
@@ -139,13 +138,12 @@ struct Nest {
   std::string_view method{};
 
   /// Code depends on the program alone, whose sources and sinks are the nest's operands.
-  static constexpr auto fields() {
-    return std::tuple(not_in_code(&Nest::space), not_in_code(&Nest::inputs),
-                      not_in_code(&Nest::outputs), field("program", &Nest::program),
-                      not_in_code(&Nest::convolution), not_in_code(&Nest::requantization),
-                      not_in_code(&Nest::fusion), not_in_code(&Nest::epilogue),
-                      not_in_code(&Nest::folded), not_in_code(&Nest::reduced),
-                      not_in_code(&Nest::method));
+  static constexpr auto fields(const auto& list) {
+    return list(not_in_code(&Nest::space), not_in_code(&Nest::inputs), not_in_code(&Nest::outputs),
+                field("program", &Nest::program), not_in_code(&Nest::convolution),
+                not_in_code(&Nest::requantization), not_in_code(&Nest::fusion),
+                not_in_code(&Nest::epilogue), not_in_code(&Nest::folded),
+                not_in_code(&Nest::reduced), not_in_code(&Nest::method));
   }
 
   size_t operands() const { return inputs.size() + outputs.size(); }

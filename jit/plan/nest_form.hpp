@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "ir/shape/shape.hpp"
@@ -68,11 +67,10 @@ struct NestForm {
   /// uniform over all of them; else 0.
   int folded_row = 0;
 
-  static constexpr auto fields() {
-    return std::tuple(field("rank", &NestForm::rank), field("access", &NestForm::access),
-                      field("stores", &NestForm::stores),
-                      field("baked_period", &NestForm::baked_period),
-                      field("folded_row", &NestForm::folded_row));
+  static constexpr auto fields(const auto& list) {
+    return list(field("rank", &NestForm::rank), field("access", &NestForm::access),
+                field("stores", &NestForm::stores), field("baked_period", &NestForm::baked_period),
+                field("folded_row", &NestForm::folded_row));
   }
   static NestForm dense(size_t operands) {
     return {1, std::vector<Access>(operands, Access::contiguous)};

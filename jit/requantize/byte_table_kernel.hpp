@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <tuple>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
@@ -27,7 +26,7 @@ struct ByteTableCall {
 struct ByteTableSpec {
   static constexpr std::string_view name = "byte_table";
   using Arguments = const ByteTableCall;
-  static constexpr auto fields() { return std::tuple(); }
+  static constexpr auto fields(const auto& list) { return list(); }
 };
 
 /// Whether the target looks up in 256 bytes faster than it computes (VBMI).

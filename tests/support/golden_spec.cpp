@@ -141,7 +141,7 @@ void add_switches(const std::string& kind, const Spec& spec, std::set<std::strin
   const auto add_listed = [&]<class Listed>(const Listed& listed) {
     if constexpr (requires { listed.word; }) add(listed);
   };
-  std::apply([&](const auto&... listed) { (add_listed(listed), ...); }, Spec::fields());
+  Spec::fields([&](const auto&... listed) { (add_listed(listed), ...); });
 }
 
 }  // namespace

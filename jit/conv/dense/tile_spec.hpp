@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <tuple>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
@@ -171,8 +170,8 @@ struct DenseTile {
     return vectorised == Vectorised::pixels ? vectors : (channels + lanes - 1) / lanes;
   }
 
-  static constexpr auto fields() {
-    return std::tuple(
+  static constexpr auto fields(const auto& list) {
+    return list(
         field("vectorised", &DenseTile::vectorised), field("engine", &DenseTile::engine),
         field("channels", &DenseTile::channels), field("vectors", &DenseTile::vectors),
         field("rows", &DenseTile::pixel_rows), field("columns", &DenseTile::columns),

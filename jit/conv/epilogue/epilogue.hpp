@@ -14,7 +14,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "ir/support/result.hpp"
@@ -64,9 +63,9 @@ struct TileOperand {
   bool repeats = false;       ///< one element for a whole row
   bool same_in_rows = false;  ///< all rows are the same one
 
-  static constexpr auto fields() {
-    return std::tuple(field("repeats", &TileOperand::repeats),
-                      field("same_in_rows", &TileOperand::same_in_rows));
+  static constexpr auto fields(const auto& list) {
+    return list(field("repeats", &TileOperand::repeats),
+                field("same_in_rows", &TileOperand::same_in_rows));
   }
 };
 
@@ -92,11 +91,10 @@ struct TileEpilogue {
   }
 
   /// A part of the keys of kernels that apply it.
-  static constexpr auto fields() {
-    return std::tuple(field("program", &TileEpilogue::program),
-                      field("source", &TileEpilogue::source),
-                      field("operands", &TileEpilogue::operands),
-                      field("rows_of_channels", &TileEpilogue::rows_of_channels));
+  static constexpr auto fields(const auto& list) {
+    return list(field("program", &TileEpilogue::program), field("source", &TileEpilogue::source),
+                field("operands", &TileEpilogue::operands),
+                field("rows_of_channels", &TileEpilogue::rows_of_channels));
   }
 };
 

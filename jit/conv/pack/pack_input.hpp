@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <tuple>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
@@ -48,12 +47,12 @@ struct PackInput {
   int filter_columns = 1;  ///< im2col: taps of each row of the filter
   int dilation = 1;        ///< im2col: bytes from one tap to the next
 
-  static constexpr auto fields() {
-    return std::tuple(field("layout", &PackInput::layout),
-                      field("column_stride", &PackInput::column_stride),
-                      field("filter_rows", &PackInput::filter_rows),
-                      field("filter_columns", &PackInput::filter_columns),
-                      field("dilation", &PackInput::dilation));
+  static constexpr auto fields(const auto& list) {
+    return list(field("layout", &PackInput::layout),
+                field("column_stride", &PackInput::column_stride),
+                field("filter_rows", &PackInput::filter_rows),
+                field("filter_columns", &PackInput::filter_columns),
+                field("dilation", &PackInput::dilation));
   }
 
   int taps() const { return filter_rows * filter_columns; }

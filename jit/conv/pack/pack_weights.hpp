@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <tuple>
 
 #include "ir/support/result.hpp"
 #include "jit/code.hpp"
@@ -39,10 +38,10 @@ struct PackWeights {
   /// each input channel.
   constexpr int64_t bytes_read() const { return is_one_vector() ? 64 : 16; }
 
-  static constexpr auto fields() {
-    return std::tuple(field("positions", &PackWeights::positions),
-                      field("k_groups", &PackWeights::k_groups),
-                      field("input_step", &PackWeights::input_step));
+  static constexpr auto fields(const auto& list) {
+    return list(field("positions", &PackWeights::positions),
+                field("k_groups", &PackWeights::k_groups),
+                field("input_step", &PackWeights::input_step));
   }
 };
 

@@ -20,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "ir/support/result.hpp"
@@ -44,11 +43,11 @@ struct RowRange {
   int below = 0;
   bool masks_rows = false;  ///< border rows stand for several, some of which are in the image
 
-  static constexpr auto fields() {
-    return std::tuple(field("outputs", &RowRange::outputs), field("above", &RowRange::above),
-                      field("border_above", &RowRange::border_above),
-                      field("border_below", &RowRange::border_below),
-                      field("below", &RowRange::below), field("masks_rows", &RowRange::masks_rows));
+  static constexpr auto fields(const auto& list) {
+    return list(field("outputs", &RowRange::outputs), field("above", &RowRange::above),
+                field("border_above", &RowRange::border_above),
+                field("border_below", &RowRange::border_below), field("below", &RowRange::below),
+                field("masks_rows", &RowRange::masks_rows));
   }
 };
 
@@ -85,17 +84,16 @@ struct SlidingSpec {
 
  protected:
   /// The fields of a spec that adds its own between these.
-  template <class Spec, class... Own>
-  static constexpr auto with_fields(const Own&... own) {
-    return std::tuple(
-        field<Spec, ProductEngine>("engine", &SlidingSpec::engine),
-        field<Spec, int>("filter_rows", &SlidingSpec::rows),
-        field<Spec, int>("row_stride", &SlidingSpec::row_stride), own...,
-        field<Spec, bool>("sign_flip", &SlidingSpec::flips_input),
-        field<Spec, bool>("signed_input", &SlidingSpec::signed_input),
-        field<Spec, bool>("subtracts_window_sums", &SlidingSpec::subtracts_window_sums),
-        field<Spec, bool>("adds", &SlidingSpec::adds),
-        field<Spec, std::vector<RowRange>>("blocks", &SlidingSpec::ranges));
+  template <class Spec>
+  static constexpr auto with_fields(const auto& list, const auto&... own) {
+    return list(field<Spec, ProductEngine>("engine", &SlidingSpec::engine),
+                field<Spec, int>("filter_rows", &SlidingSpec::rows),
+                field<Spec, int>("row_stride", &SlidingSpec::row_stride), own...,
+                field<Spec, bool>("sign_flip", &SlidingSpec::flips_input),
+                field<Spec, bool>("signed_input", &SlidingSpec::signed_input),
+                field<Spec, bool>("subtracts_window_sums", &SlidingSpec::subtracts_window_sums),
+                field<Spec, bool>("adds", &SlidingSpec::adds),
+                field<Spec, std::vector<RowRange>>("blocks", &SlidingSpec::ranges));
   }
 };
 
@@ -113,8 +111,8 @@ struct DepthwiseSpec : SlidingSpec {
   int source_bytes = 64;   ///< that are read of a row at a time: 32 or 64
   int prefetch_bytes = 0;  ///< how far ahead of sources the input is prefetched; 0: it is not
 
-  static constexpr auto fields() {
-    return with_fields<DepthwiseSpec>(field("k_groups", &DepthwiseSpec::k_groups),
+  static constexpr auto fields(const auto& list) {
+    return with_fields<DepthwiseSpec>(list, field("k_groups", &DepthwiseSpec::k_groups),
                                       field("repeats_last_tap", &DepthwiseSpec::repeats_last_tap),
                                       field("source_bytes", &DepthwiseSpec::source_bytes),
                                       field("prefetch_bytes", &DepthwiseSpec::prefetch_bytes));
@@ -155,8 +153,8 @@ struct GroupedNhwcSpec : SlidingSpec {
   bool is_partial = false;   ///< fewer input channels than pixel_bytes; with AVX-512
   bool masks_lanes = false;  ///< vectors may have fewer new channels than lanes
 
-  static constexpr auto fields() {
-    return with_fields<GroupedNhwcSpec>(field("filter_columns", &GroupedNhwcSpec::columns),
+  static constexpr auto fields(const auto& list) {
+    return with_fields<GroupedNhwcSpec>(list, field("filter_columns", &GroupedNhwcSpec::columns),
                                         field("column_stride", &GroupedNhwcSpec::column_stride),
                                         field("outputs", &GroupedNhwcSpec::outputs),
                                         field("k_groups", &GroupedNhwcSpec::k_groups),

@@ -21,27 +21,26 @@ struct Complete {
   int a = 0;
   std::vector<int> b{};
   std::optional<int> c{};
-  static constexpr auto fields() {
-    return std::tuple(field("a", &Complete::a), field("b", &Complete::b),
-                      not_in_code(&Complete::c));
+  static constexpr auto fields(const auto& list) {
+    return list(field("a", &Complete::a), field("b", &Complete::b), not_in_code(&Complete::c));
   }
 };
 struct WithoutOne {
   int a = 0;
   int b = 0;
-  static constexpr auto fields() { return std::tuple(field("a", &WithoutOne::a)); }
+  static constexpr auto fields(const auto& list) { return list(field("a", &WithoutOne::a)); }
 };
 struct OneTwice {
   int a = 0;
   int b = 0;
-  static constexpr auto fields() {
-    return std::tuple(field("a", &OneTwice::a), field("b", &OneTwice::a));
+  static constexpr auto fields(const auto& list) {
+    return list(field("a", &OneTwice::a), field("b", &OneTwice::a));
   }
 };
 struct WithoutFirst {
   std::vector<int> a{};
   bool b = false;
-  static constexpr auto fields() { return std::tuple(field("b", &WithoutFirst::b)); }
+  static constexpr auto fields(const auto& list) { return list(field("b", &WithoutFirst::b)); }
 };
 static_assert(lists_every_member<Complete>());
 static_assert(!lists_every_member<WithoutOne>());
@@ -106,7 +105,7 @@ void for_each_change(const T& spec, const std::string& path, const Visit& visit)
   const auto vary_listed = [&]<class Listed>(const Listed& listed) {
     if constexpr (requires { listed.word; }) vary(listed);
   };
-  std::apply([&](const auto&... listed) { (vary_listed(listed), ...); }, T::fields());
+  T::fields([&](const auto&... listed) { (vary_listed(listed), ...); });
 }
 
 constexpr Target target{Tier::avx512};
