@@ -219,6 +219,7 @@ EventCounts tiles_cost(const DensePlan& plan, const DenseTile& tile, double unal
 CostEvent packing_event(const DensePlan& plan, const Target& target) {
   const PackedLayout layout = plan.planes()->layout;
   if (layout == PackedLayout::im2col) return packed_im2col;
+  if (plan.planes()->packed_by != PackedBy::packer) return packed_by_kernel;
   if (plan.geometry.layout == ConvolutionLayout::nhwc) {
     const int64_t pixels =
         plan.takes_whole_rows()
@@ -232,8 +233,7 @@ CostEvent packing_event(const DensePlan& plan, const Target& target) {
   if (!has_packing_code(plan, target)) {
     return plan.columns.stride <= 2 && !holds_columns ? packed_by_loops : packed_one_by_one;
   }
-  if (holds_columns) return packed_columns4;
-  return plan.planes()->packed_by == PackedBy::packer ? packed_nchw4c : packed_by_kernel;
+  return holds_columns ? packed_columns4 : packed_nchw4c;
 }
 
 /// Positions of the input that the taps of that many neighbouring outputs take.

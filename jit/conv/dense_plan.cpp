@@ -103,6 +103,11 @@ PackInput pack_input_spec(const DensePlan& plan) {
   return spec;
 }
 
+bool subtracts_from_pixels(const DensePlan& plan) {
+  const bool takes_input = plan.planes() && plan.planes()->packed_by != PackedBy::packer;
+  return !multiplies_bytes(plan.engine) && !takes_input;
+}
+
 bool has_packing_code(const DensePlan& plan, const Target& target) {
   return plan.planes() && plan.geometry.layout == ConvolutionLayout::nchw &&
          multiplies_bytes(plan.engine) && fits(pack_input_spec(plan), target);
@@ -180,8 +185,9 @@ bool kernel_may_pack(const DensePlan& plan, const Target& target) {
   return geometry.layout == ConvolutionLayout::nchw && geometry.axes.size() <= 2 &&
          plan.takes_whole_rows() && plan.block.pixels() >= plan.tile.vectors * plan.lanes &&
          plan.planes()->layout == PackedLayout::nchw4c && !plan.planes()->has_aligned_rows &&
-         !plan.tile.loops_k_groups && geometry.group_channels() % 4 == 0 &&
-         target.supports(Feature::avx512_vbmi);
+         !plan.tile.loops_k_groups &&
+         geometry.group_channels() % channels_of_k_group(plan.engine) == 0 &&
+         may_take_input(plan.engine, target);
 }
 
 /// Gives a pixel-vectorised plan its tile, with the channels as an upper bound, whose kernels read
@@ -219,10 +225,15 @@ std::optional<DenseTile> widest_tile_of_input(const DensePlan& plan, bool needs_
                     .window_sums = needs_window_sums ? WindowSums::own : WindowSums::none,
                     .source = PixelSource::input,
                     .reads_input_once = true};
-  for (tile.vectors = max_vectors_of_input; tile.vectors >= tuning.min_input_once_vectors;
+  const auto pixels = [&] { return tile.vectors * plan.lanes; };
+  for (tile.vectors = max_vectors_of_input; pixels() >= tuning.min_input_once_pixels;
        tile.vectors /= 2) {
-    const bool is_filled = tile.vectors * plan.lanes <= plan.columns.output;
-    if (is_filled && fits(tile, target)) return tile;
+    DenseTile of_packed = tile;  // for what fills no tile
+    of_packed.source = PixelSource::packed;
+    of_packed.reads_input_once = false;
+    of_packed.window_sums = WindowSums::none;
+    const bool is_filled = pixels() <= plan.columns.output;
+    if (is_filled && fits(tile, target) && fits(of_packed, target)) return tile;
   }
   return std::nullopt;
 }

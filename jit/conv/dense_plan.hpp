@@ -199,6 +199,10 @@ inline constexpr int64_t max_filter_positions = int64_t{1} << 20;
 /// Whether the filter is small enough to be planned; the error (unsupported) says what is not.
 Status check_filter(const ConvolutionGeometry& geometry);
 
+/// Whether x's zero point is subtracted from pixels when they are packed or copied: from those of
+/// i16 pairs, unless kernels take some from the input. Else first values have it.
+bool subtracts_from_pixels(const DensePlan& plan);
+
 /// Whether generated code packs the plan's input; else loops do, or nothing is packed.
 bool has_packing_code(const DensePlan& plan, const Target& target);
 /// Whether the loops transpose the k groups of that many adjacent NHWC pixels, so that each pixel

@@ -163,6 +163,7 @@ constexpr ConvolutionCosts zen5_costs = {
 /// Fitted to bench/data/sweep-zen3-fit.csv and -fit-more.csv, of tier avx2. A pair of vpmaddwd and
 /// vpaddd takes 0.62 cycles (peak_GMACps of castor-bench); 0.27 cycles an instruction are what K
 /// loops take on a core whose other thread is not ours (castor-sweep --layers --matching 6_3x3).
+/// packed_by_kernel is set by hand (castor-sweep --layers --matching 1x1; --random 500 --seed 91).
 constexpr ConvolutionCosts zen3_costs = {
     .product_256 = 0.31,
     .instruction = 0.27,
@@ -186,6 +187,7 @@ constexpr ConvolutionCosts zen3_costs = {
         {packed_nhwc_row, 22.6},
         {packed_nhwc, 0.886},
         {packed_nhwc_pixel, 4.4},
+        {packed_by_kernel, 0.25},
         {packed_by_loops, 0.774},
         {packed_one_by_one, 2.13},
         {copied_row, 43.3},

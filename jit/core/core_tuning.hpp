@@ -54,9 +54,9 @@ struct DenseTuning {
   /// K steps begin at units of the input's pixels where a unit has at least this many bytes.
   int64_t min_aligned_bytes = 16;
   /// The only tile of channels reads the input once up to that many channels, by rows of at least
-  /// that many vectors of pixels.
+  /// that many pixels.
   int64_t max_input_once_channels = 16;
-  int min_input_once_vectors = 2;
+  int min_input_once_pixels = 32;
   double max_run_growth = 1.25;  ///< k groups of runs along input rows, relative to packed planes
   int64_t max_prefetched_k_steps = 8;  ///< outputs are prefetched by kernels of at most this number
   double min_split_gain = 0.5;     ///< a plane per tap must fill less than this part of the others

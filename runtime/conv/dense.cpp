@@ -32,7 +32,8 @@ WeightForm weight_form(const BoundDense& bound) {
   form.add(plan.engine, plan.tile.vectorised, plan.lanes, plan.tile.channels, plan.channel_tiles,
            plan.geometry.groups, plan.geometry.out_channels, plan.geometry.group_channels(),
            plan.k_groups, plan.slices, plan.rows.kernel, plan.columns.kernel,
-           plan.weight_k_groups(), plan.weight_k_group_bytes(), plan.k_step_weights.size());
+           plan.weight_k_groups(), plan.weight_k_group_bytes(), subtracts_from_pixels(plan),
+           plan.k_step_weights.size());
   for (const auto& weights : plan.k_step_weights) {
     form.add(weights[0], weights[1], weights[2], weights[3]);
   }
@@ -132,8 +133,8 @@ class DenseBinder {
   std::optional<jit::DenseTile> input_tile(jit::DenseTile tile) const {
     const bool is_only_tile = packed_by() == jit::PackedBy::nobody;
     if (packed_by() == jit::PackedBy::packer) return std::nullopt;
-    const bool has_sign_flip = takes_u8_by_i8(plan_.engine) && bound_.operands.x_is_signed;
-    tile.source = has_sign_flip ? jit::PixelSource::signed_input : jit::PixelSource::input;
+    const bool is_signed = bound_.operands.x_is_signed && !keeps_signs(plan_.engine);
+    tile.source = is_signed ? jit::PixelSource::signed_input : jit::PixelSource::input;
     tile.reads_input_once = is_only_tile;
     tile.prefetches_weights = false;
     if (!sums_windows()) return tile;

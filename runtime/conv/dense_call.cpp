@@ -53,12 +53,11 @@ void CallWeights::set_arguments(int64_t group, int64_t tile, std::byte* scratch,
   arguments.weight_zero_points = zero_points() + channel;
 }
 
-/// Signed ones have 128 added, unless the engine keeps signs; without VNNI the zero point is
-/// subtracted.
+/// Signed ones have 128 added, unless the engine keeps signs.
 int32_t CallWeights::padding() const {
-  const jit::ProductEngine engine = convolution_.plan.engine;
-  if (!multiplies_bytes(engine)) return 0;
-  const bool has_sign_flip = takes_u8_by_i8(engine) && convolution_.operands.x_is_signed;
+  const jit::DensePlan& plan = convolution_.plan;
+  if (subtracts_from_pixels(plan)) return 0;
+  const bool has_sign_flip = takes_u8_by_i8(plan.engine) && convolution_.operands.x_is_signed;
   return operands_.x_zero_point + (has_sign_flip ? 128 : 0);
 }
 

@@ -313,7 +313,10 @@ class DenseRun {
   }
   /// Bytes of the source of a part of a block: where it is packed, that part of a whole block's.
   int64_t source_bytes_of(const BlockPlace& inner) const {
-    if (std::holds_alternative<jit::DirectInput>(plan_.source)) return inputs_of(inner);
+    const jit::PackedPlanes* planes = plan_.planes();
+    const bool is_input = std::holds_alternative<jit::DirectInput>(plan_.source) ||
+                          (planes != nullptr && planes->packed_by == jit::PackedBy::nobody);
+    if (is_input) return inputs_of(inner);
     const auto part =
         static_cast<double>(inner.block.pixels()) / static_cast<double>(plan_.block.pixels());
     return static_cast<int64_t>(part * static_cast<double>(plan_.source_bytes()));
@@ -338,7 +341,9 @@ class DenseRun {
   /// The source of a block, of which the inner part is packed but for its first pixels.
   const std::byte* source_of(const BlockPlace& place, const BlockPlace& inner, std::byte* scratch,
                              RowVectors& vectors, int64_t packed_pixels) const {
-    const PlaneInput input = {call_.operands[0], bound_.operands.x_is_signed, call_.x_zero_point()};
+    const bool keeps_values = !multiplies_bytes(plan_.engine) && !subtracts_from_pixels(plan_);
+    const PlaneInput input = {call_.operands[0], bound_.operands.x_is_signed,
+                              keeps_values ? 0 : call_.x_zero_point()};
     if (std::holds_alternative<jit::DirectInput>(plan_.source)) {
       return input_of(plan_, input, place);
     }

@@ -125,10 +125,10 @@ class WeightPacker {
                      const PackWeightsArguments& arguments) const;
 
   /// Makes 8-bit weights signed.
-  uint8_t flip() const { return input_.is_signed || stays_unsigned() ? 0 : 0x80; }
+  uint8_t flip() const { return input_.is_signed || stays_unsigned() || has_pairs() ? 0 : 0x80; }
   bool stays_unsigned() const { return !input_.is_signed && keeps_signs(plan_.engine); }
-  /// What k_group_spec takes.
-  uint8_t k_group_flip() const { return has_pairs() ? flip() ^ 0x80 : flip(); }
+  /// What k_group_spec takes: signed weights of pairs get 128 off.
+  uint8_t k_group_flip() const { return has_pairs() && input_.is_signed ? 0x80 : flip(); }
   bool has_pairs() const { return plan_.engine == jit::ProductEngine::i16_pairs; }
   const WeightPackers::Unit& unit_of(const Range& range) const {
     return range.is_last ? packers_.last : packers_.whole;
@@ -195,17 +195,19 @@ void WeightPacker::pack_rows(int64_t m, int64_t count, int64_t width, int32_t* t
              .stored = ((uint64_t{1} << count) - 1) << (m - first)};
   for (const Range& range : packers_.ranges) pack_range(of, range);
   const bool code_adds_up = packers_.whole.code != nullptr && !stays_unsigned();
-  if (!code_adds_up && !has_pairs()) add_up(of);
+  const bool needs_sums = !subtracts_from_pixels(plan_);
+  if (needs_sums && !code_adds_up) add_up(of);
   std::copy_n(of.sums.begin() + (m - first), count, sums);
 }
 
-/// The sums that code leaves: of weights as the kernel multiplies them, unsigned ones less 128
-/// unless the engine keeps signs.
+/// The sums that code leaves: of weights as the kernel multiplies them, but for zero points that
+/// i16 pairs are without.
 void WeightPacker::add_up(Rows& of) const {
   for (int64_t row = of.first_stored(); row < of.first_stored() + of.stored_count(); ++row) {
     const uint8_t to_unsigned = input_.is_signed ? 0x80 : 0;
     const uint32_t sum = sum_of_bytes(weights_of(of.first + row), weights_, to_unsigned);
-    const uint32_t shift = stays_unsigned() ? 0 : static_cast<uint32_t>(weights_) * 128;
+    const bool is_shifted = input_.is_signed || flip() != 0;
+    const uint32_t shift = is_shifted ? static_cast<uint32_t>(weights_) * 128 : 0;
     of.sums[static_cast<size_t>(row)] = static_cast<int32_t>(sum - shift);
   }
 }

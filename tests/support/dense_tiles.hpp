@@ -96,9 +96,9 @@ inline std::string name_of(const DenseTile& tile) { return short_name(spec_words
 /// Tiles that take their pixels from the input.
 inline std::vector<DenseTile> input_tiles_of(const Target& target) {
   std::vector<DenseTile> tiles;
-  if (!target.supports(Feature::avx512_vbmi)) return tiles;
   for (DenseTile tile : tiles_of(target)) {
     if (has_dead_lanes(tile) || tile.window_sums != WindowSums::none) continue;
+    if (!may_take_input(tile.engine, target)) continue;
     for (const PixelSource source : {PixelSource::input, PixelSource::signed_input}) {
       tile.source = source;
       tiles.push_back(tile);
@@ -106,6 +106,10 @@ inline std::vector<DenseTile> input_tiles_of(const Target& target) {
       once.reads_input_once = true;
       once.peeled_k_steps = once.group_rows = 0;
       tiles.push_back(once);
+      if (once.passes_pixels() && once.channels == 1) {  // wider ones than of packed pixels
+        once.vectors = 8 + once.vectors % 5;
+        tiles.push_back(once);
+      }
       once.window_sums = WindowSums::own;
       if (fits(once, target)) tiles.push_back(once);
       DenseTile stores_sums = tile;

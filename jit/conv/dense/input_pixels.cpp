@@ -15,8 +15,9 @@ void InputPixels::emit_start() {
   code_.mov(reg::input, store(0, offsetof(TileOrigin, pixel)));
   code_.add(reg::input, argument(offsetof(DenseArguments, input)));
   code_.mov(reg::input_step, argument(offsetof(DenseArguments, input_step)));
+  if (is_widened()) return;
   code_.lea(reg::input_steps_3, code_.ptr[reg::input_step + reg::input_step * 2]);
-  if (!unpacks()) {
+  if (!reorders_sums(tile_)) {
     code_.vmovups(product(), code_.constant(vector_constant<uint8_t>(
                                  512, [](int i) { return i % 4 * 16 + i / 4; })));
   }
@@ -25,30 +26,42 @@ void InputPixels::emit_start() {
   for (int v = 0; v < vectors_; ++v) code_.vpxord(sum(rows_, v), sum(rows_, v), sum(rows_, v));
 }
 
-void InputPixels::emit_vectors() {
+std::vector<RegExp> InputPixels::channels() const {
+  const RegExp first = reg::input;
+  if (is_widened()) return {first, first + reg::input_step};
+  return {first, first + reg::input_step, first + reg::input_step * 2, first + reg::input_steps_3};
+}
+
+void InputPixels::emit_vectors(int first, int end) {
   const Section loads = code_.section(CodeSection::load_pixels);
-  constexpr int line_bytes = 64;
-  const std::array channels = {RegExp(reg::input), reg::input + reg::input_step,
-                               reg::input + reg::input_step * 2, reg::input + reg::input_steps_3};
-  if (unpacks()) {
-    for (int first = 0; first < vectors_; first += 4) {
-      emit_unpacked_vectors(channels, first);
+  const int at_once = is_widened() ? 2 : reorders_sums(tile_) ? 4 : 1;
+  for (int i = first; i < end; i += at_once) {
+    if (is_widened()) {
+      emit_widened_vectors(i);
+    } else if (reorders_sums(tile_)) {
+      emit_unpacked_vectors(channels(), i);
+    } else {
+      emit_permuted_vector(channels(), i);
     }
-  } else {
-    for (int i = 0; i < vectors_; ++i) emit_permuted_vector(channels, i);
   }
-  for (int i = 0; i < vectors_; ++i) {
+  for (int i = first; i < end; ++i) {
     const Xmm& to = vector(i);
-    if (tile_.source == PixelSource::signed_input) emit_sign_flip(to);
+    if (!is_widened() && tile_.source == PixelSource::signed_input) emit_sign_flip(to);
     if (!tile_.reads_input_once) code_.vmovups(code_.ptr[reg::pixel + i * vector_bytes()], to);
   }
-  // Tiles of more bytes are so wide that their next lines would displace others' (a b of 768 x 768
-  // by one row: 0.65 instead of 0.80 of a stream).
-  if (vectors_ * ConvStore::max_lanes <= line_bytes) {
+}
+
+/// Tiles of more bytes than a cache line are so wide that their next lines would displace others'
+/// (a b of 768 x 768 by one row: 0.65 instead of 0.80 of a stream).
+void InputPixels::emit_next_channels() {
+  constexpr int line_bytes = 64;
+  const std::vector<RegExp> all = channels();
+  if (vectors_ * lanes_ <= line_bytes) {
     const Section prefetch = code_.section(CodeSection::prefetch);
-    for (const RegExp& channel : channels) code_.prefetcht0(code_.ptr[channel + line_bytes]);
+    for (const RegExp& channel : all) code_.prefetcht0(code_.ptr[channel + line_bytes]);
   }
-  code_.lea(reg::input, code_.ptr[reg::input + reg::input_step * 4]);
+  const Section step = code_.section(CodeSection::load_pixels);
+  code_.lea(reg::input, code_.ptr[reg::input + reg::input_step * static_cast<int>(all.size())]);
 }
 
 /// Adds 128 to bytes of the input, modulo 256.
@@ -57,8 +70,33 @@ void InputPixels::emit_sign_flip(const Xmm& bytes) {
   code_.vpxord(bytes, bytes, code_.repeated_constant(sign_bits));
 }
 
+/// Two vectors, or the last one alone. Bytes of two channels are interleaved before they are
+/// widened.
+void InputPixels::emit_widened_vectors(int first) {
+  const int at = first * lanes_;
+  const RegExp channel_0 = reg::input + at;
+  const RegExp channel_1 = channel_0 + reg::input_step;
+  const Xmm low = Xmm(vector(first).getIdx());
+  const Xmm high = Xmm(product().getIdx());
+  const auto emit_widening = [&](int of_vector, const Xmm& pairs) {
+    tile_.source == PixelSource::signed_input ? code_.vpmovsxbw(vector(of_vector), pairs)
+                                              : code_.vpmovzxbw(vector(of_vector), pairs);
+  };
+  if (first + 1 == vectors_) {
+    code_.vmovq(low, code_.qword[channel_0]);
+    code_.vmovq(high, code_.qword[channel_1]);
+    code_.vpunpcklbw(low, low, high);
+    return emit_widening(first, low);
+  }
+  code_.vmovups(low, code_.ptr[channel_0]);
+  code_.vpunpckhbw(high, low, code_.ptr[channel_1]);
+  code_.vpunpcklbw(low, low, code_.ptr[channel_1]);
+  emit_widening(first, low);
+  emit_widening(first + 1, high);
+}
+
 /// Sixteen pixels in order.
-void InputPixels::emit_permuted_vector(const std::array<RegExp, 4>& channels, int index) {
+void InputPixels::emit_permuted_vector(std::span<const RegExp> channels, int index) {
   constexpr int lanes = ConvStore::max_lanes;
   const Xbyak::Zmm to(vector(index).getIdx());
   code_.vmovdqu32(Xmm(to.getIdx()), code_.ptr[channels[0] + index * lanes]);
@@ -70,7 +108,7 @@ void InputPixels::emit_permuted_vector(const std::array<RegExp, 4>& channels, in
 
 /// Four vectors by two shuffles each, which leave 128 bits i of vector j with the pixels 4 j to
 /// 4 j + 3 of sixteen i: emit_sums_in_order puts the sums in order, once a tile.
-void InputPixels::emit_unpacked_vectors(const std::array<RegExp, 4>& channels, int first) {
+void InputPixels::emit_unpacked_vectors(std::span<const RegExp> channels, int first) {
   const std::array to = {vector(first), vector(first + 1), vector(first + 2), vector(first + 3)};
   const Xmm low_01 = product();
   const Xmm low_23 = broadcast();
@@ -90,7 +128,7 @@ void InputPixels::emit_unpacked_vectors(const std::array<RegExp, 4>& channels, i
 
 /// Transposes blocks of 128 bits of four vectors of each row at a time.
 void InputPixels::emit_sums_in_order() {
-  if (!unpacks()) return;
+  if (!reorders_sums(tile_)) return;
   const Section order = code_.section(CodeSection::pixels_in_order);
   constexpr uint8_t low_halves = 0x44;
   constexpr uint8_t high_halves = 0xee;

@@ -157,16 +157,20 @@ void KLoopEmitter::emit_peeled_k_steps(const TileRows& group) {
 // ---- a k step
 
 void KStep::emit(const RegExp& at, int position, const TileRows& rows) {
-  code_.movsxd(reg::pixel, code_.dword[at + 4 * position]);
-  code_.add(reg::pixel, reg::source);
+  if (!tile_.reads_input_once) {
+    code_.movsxd(reg::pixel, code_.dword[at + 4 * position]);
+    code_.add(reg::pixel, reg::source);
+  }
+  if (tile_.passes_pixels()) return emit_passing_pixels(position, rows);
   const bool is_first = rows.begin == 0;
   if (takes_input() && is_first) {
-    input_.emit_vectors();
+    input_.emit_vectors(0, vectors_);
+    input_.emit_next_channels();
   } else {
-    emit_vectors(position);
+    emit_vectors(position, 0, vectors_);
     if (by_pixels() && is_first) emit_prefetch_of_next_tile();
   }
-  for (int row = rows.begin; row < rows.end; ++row) emit_products(row, position);
+  for (int row = rows.begin; row < rows.end; ++row) emit_products(row, position, 0, vectors_);
   for (int v = 0; sums_pixels() && is_first && v < vectors_; ++v) {
     const Section sums = code_.section(CodeSection::window_sums);
     emit_dot_product(code_, target_, tile_.engine, sum(rows_, v), vector(v), ones(), product());
@@ -174,10 +178,19 @@ void KStep::emit(const RegExp& at, int position, const TileRows& rows) {
   if (stores_window_sums() && is_first) compensation_.emit_added_pixels();
 }
 
-void KStep::emit_vectors(int position) {
+void KStep::emit_passing_pixels(int position, const TileRows& rows) {
+  for (int first = 0; first < vectors_; first += held_vectors_) {
+    const int end = std::min(first + held_vectors_, vectors_);
+    takes_input() ? input_.emit_vectors(first, end) : emit_vectors(position, first, end);
+    for (int row = rows.begin; row < rows.end; ++row) emit_products(row, position, first, end);
+  }
+  takes_input() ? input_.emit_next_channels() : emit_prefetch_of_next_tile();
+}
+
+void KStep::emit_vectors(int position, int first, int end) {
   const Section loads =
       code_.section(by_pixels() ? CodeSection::load_pixels : CodeSection::load_weights);
-  for (int i = 0; i < vectors_; ++i) {
+  for (int i = first; i < end; ++i) {
     const Xbyak::Address from = code_.ptr[vector_address(i, position)];
     if (!tile_.has_byte_weights) {
       code_.vmovups(vector(i), from);
@@ -235,10 +248,11 @@ void KStep::emit_broadcast(const RegExp& row) {
   }
 }
 
-void KStep::emit_products(int row, int position) {
+/// The only row's operand stays in its register.
+void KStep::emit_products(int row, int position, int first, int end) {
   const Section products = code_.section(CodeSection::products);
-  emit_broadcast(row_address(row, position));
-  for (int i = 0; i < vectors_; ++i) {
+  if (first == 0 || rows_ > 1) emit_broadcast(row_address(row, position));
+  for (int i = first; i < end; ++i) {
     const Xmm inputs = by_pixels() ? vector(i) : broadcast();
     const Xmm weights = by_pixels() ? broadcast() : vector(i);
     emit_dot_product(code_, target_, tile_.engine, sum(row, i), inputs, weights, product());

@@ -4,9 +4,10 @@
 // only.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <vector>
 
 #include "jit/conv/dense/registers.hpp"
 
@@ -23,16 +24,21 @@ class InputPixels final : RegisterTile {
 
   /// Before a tile's first k step; also clears the window sums that the tile adds up for itself.
   void emit_start();
-  /// The pixels of a k step, to the registers and, for others, to the packed input.
-  void emit_vectors();
+  /// Pixels of a k step, to the registers and, for others, to the packed input: all vectors, or,
+  /// where these pass, some of them.
+  void emit_vectors(int first, int end);
+  /// Goes on to the channels of the next k step.
+  void emit_next_channels();
   /// Puts the sums in order, where pixels are in another one until all products are done.
   void emit_sums_in_order();
 
  private:
-  bool unpacks() const { return tile_.reads_input_once && vectors_ % 4 == 0; }
+  bool is_widened() const { return tile_.engine == ProductEngine::i16_pairs; }
+  std::vector<RegExp> channels() const;
   void emit_sign_flip(const Xmm& bytes);
-  void emit_permuted_vector(const std::array<RegExp, 4>& channels, int index);
-  void emit_unpacked_vectors(const std::array<RegExp, 4>& channels, int first);
+  void emit_widened_vectors(int first);
+  void emit_permuted_vector(std::span<const RegExp> channels, int index);
+  void emit_unpacked_vectors(std::span<const RegExp> channels, int first);
 };
 
 /// The zero-point compensation, by window sums that were made before or that the tile adds up
@@ -74,10 +80,12 @@ class KStep final : RegisterTile {
   int weight_bytes() const { return by_pixels() ? 4 * rows_ : vectors_ * weight_vector_bytes(); }
 
  private:
-  void emit_vectors(int position);
+  void emit_vectors(int position, int first, int end);
   void emit_prefetch_of_next_tile();
   void emit_broadcast(const RegExp& row);
-  void emit_products(int row, int position);
+  void emit_passing_pixels(int position, const TileRows& rows);
+  /// A row of the tile times the vectors of the k step from `first` to `end`.
+  void emit_products(int row, int position, int first, int end);
   /// Bytes that become a vector of channels' weights.
   int weight_vector_bytes() const {
     return tile_.has_byte_weights ? vector_bytes() / 2 : vector_bytes();

@@ -71,13 +71,14 @@ class RegisterTile {
         lanes_(target.vector_bits() / 32),
         rows_(tile.rows()),
         vectors_(tile.vectors_of(lanes_)),
+        held_vectors_(tile.held_vectors(lanes_)),
         code_(code) {}
 
  protected:
   Xmm sum(int row, int vector) const { return reg(row * vectors_ + vector); }
-  Xmm vector(int index) const { return reg(summed_rows() * vectors_ + index); }
-  Xmm broadcast() const { return reg((summed_rows() + 1) * vectors_); }
-  Xmm product() const { return reg((summed_rows() + 1) * vectors_ + 1); }
+  Xmm vector(int index) const { return reg(summed_rows() * vectors_ + index % held_vectors_); }
+  Xmm broadcast() const { return reg(summed_rows() * vectors_ + held_vectors_); }
+  Xmm product() const { return reg(summed_rows() * vectors_ + held_vectors_ + 1); }
   /// With window sums of its own: the last row of sums, and the weights of that row.
   bool sums_pixels() const { return tile_.window_sums == WindowSums::own; }
   /// With window sums of its own that it stores for other tiles of channels.
@@ -88,7 +89,7 @@ class RegisterTile {
     return sums_pixels() || (stores_window_sums() && needed <= target_.vector_registers());
   }
   int summed_rows() const { return rows_ + (has_row_of_sums() ? 1 : 0); }
-  Xmm ones() const { return reg((summed_rows() + 1) * vectors_ + 2); }
+  Xmm ones() const { return reg(summed_rows() * vectors_ + held_vectors_ + 2); }
   Xmm reg(int index) const { return vector_register(index, target_.vector_bits()); }
 
   bool by_pixels() const { return tile_.vectorised == Vectorised::pixels; }
@@ -111,6 +112,7 @@ class RegisterTile {
   const int lanes_;
   const int rows_;
   const int vectors_;
+  const int held_vectors_;
   Assembler& code_;
 };
 

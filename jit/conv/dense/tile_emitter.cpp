@@ -177,6 +177,10 @@ bool fits_register_transposition(const DenseTile& tile, const Target& target) {
 
 }  // namespace
 
+bool may_take_input(ProductEngine engine, const Target& target) {
+  return multiplies_bytes(engine) ? target.supports(Feature::avx512_vbmi) : !target.has_avx512();
+}
+
 bool fits(const DenseTile& tile, const Target& target) {
   const int lanes = target.vector_bits() / 32;
   if (std::min({tile.channels, tile.vectors, tile.pixel_rows, tile.columns}) < 1) return false;
@@ -189,6 +193,9 @@ bool fits(const DenseTile& tile, const Target& target) {
   const bool stores_sums = tile.window_sums == WindowSums::own_products;
   const bool wants_input = sums_pixels || stores_sums || tile.reads_input_once;
   if (tile.source == PixelSource::packed && wants_input) return false;
+  if (tile.source != PixelSource::packed && !may_take_input(tile.engine, target)) return false;
+  if (sums_pixels && !multiplies_bytes(tile.engine)) return false;
+  if (tile.passes_pixels() && tile.window_sums != WindowSums::none) return false;
   const bool has_whole_rows = tile.store != StorePolicy::compressed && !tile.reads_input_once;
   if (stores_sums && !(has_whole_rows && takes_u8_by_i8(tile.engine))) return false;
   if (tile.reads_input_once && tile.peeled_k_steps > 0) return false;
@@ -199,8 +206,8 @@ bool fits(const DenseTile& tile, const Target& target) {
       tile.vectorised == Vectorised::channels && tile.engine == ProductEngine::i16_pairs;
   if (tile.has_byte_weights && !widens_weights) return false;
   const int rows = tile.rows() + (sums_pixels ? 1 : 0);
-  const int used =
-      (rows + 1) * tile.vectors_of(lanes) + dense::work_registers + (sums_pixels ? 1 : 0);
+  const int used = rows * tile.vectors_of(lanes) + tile.held_vectors(lanes) +
+                   dense::work_registers + (sums_pixels ? 1 : 0);
   return has_engine && used <= target.vector_registers();
 }
 

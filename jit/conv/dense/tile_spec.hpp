@@ -47,10 +47,10 @@ constexpr std::array<std::string_view, 3> names_of(StorePolicy) {
 /// Where a pixel-vectorised tile reads its input.
 enum class PixelSource : uint8_t {
   packed,
-  /// The input itself, in NCHW: the kernel interleaves four channels of each k step and writes the
+  /// The input itself, in NCHW: the kernel interleaves the channels of each k step and writes the
   /// packed input meanwhile, for others to read. All lanes are stored.
   input,
-  signed_input,  ///< the same with a sign flip
+  signed_input,  ///< the same of i8: with a sign flip, or widened to i16 as it is
 };
 constexpr std::array<std::string_view, 3> names_of(PixelSource) {
   return {"packed", "input", "signed_input"};
@@ -88,8 +88,8 @@ struct DenseTile {
   /// Pixel-vectorised: whether the cache lines of the output are prefetched when a tile begins; not
   /// with an epilogue.
   bool prefetches_output = false;
-  /// Pixel-vectorised; other than packed only without compression, with no window sums but its own,
-  /// with VBMI.
+  /// Pixel-vectorised; other than packed only where `may_take_input`, without compression, with no
+  /// window sums but its own.
   PixelSource source = PixelSource::packed;
   /// Whether k steps prefetch weights for the next tile of channels, which come from beyond L2; not
   /// where pixels come from the input, nor with tile registers.
@@ -170,6 +170,18 @@ struct DenseTile {
     return vectorised == Vectorised::pixels ? vectors : (channels + lanes - 1) / lanes;
   }
 
+  /// Whether vectors of pixels are multiplied two by two as they are loaded, so that a row has
+  /// more of them than registers could hold.
+  bool passes_pixels() const {
+    const bool has_pairs_of_pixels =
+        engine == ProductEngine::i16_pairs && vectorised == Vectorised::pixels;
+    return has_pairs_of_pixels && (reads_input_once || channels == 1);
+  }
+  /// Vectors that a k step has in registers at a time.
+  int held_vectors(int lanes) const {
+    return passes_pixels() ? std::min(vectors, 2) : vectors_of(lanes);
+  }
+
   static constexpr auto fields(const auto& list) {
     return list(
         field("vectorised", &DenseTile::vectorised), field("engine", &DenseTile::engine),
@@ -203,6 +215,16 @@ TileConfig tile_configuration(const DenseTile& tile);
 /// what is transposed is at most one vector of pixels, but for tile registers, whose rows
 /// of pixels follow each other in the output if they are transposed.
 bool fits(const DenseTile& tile, const Target& target);
+
+/// Whether kernels of that engine may take pixels from the input: with VBMI, or, of i16 pairs, in
+/// vectors of 256 bits.
+bool may_take_input(ProductEngine engine, const Target& target);
+
+/// Whether a tile leaves the pixels that it takes from the input in another order until all
+/// products are done.
+inline bool reorders_sums(const DenseTile& tile) {
+  return tile.reads_input_once && !tile.passes_pixels() && tile.vectors % 4 == 0;
+}
 
 /// For planners: rows of a row group of a tile with that many vectors in each row.
 int rows_of_group(int vectors, const Target& target);

@@ -13,14 +13,36 @@
 namespace castor::jit {
 namespace {
 
+/// The elements of a k group, of which lower ones have lower bits.
+std::vector<int> elements_of(uint32_t k_group, int bits, bool are_signed) {
+  std::vector<int> elements;
+  for (int low = 0; low < 32; low += bits) {
+    const uint32_t element = k_group >> low & ((1u << bits) - 1);
+    const bool is_negative = are_signed && (element >> (bits - 1)) != 0;
+    elements.push_back(static_cast<int>(element) - (is_negative ? 1 << bits : 0));
+  }
+  return elements;
+}
+
+/// A byte of the input as kernels multiply it.
+uint32_t multiplied(const DenseTile& tile, std::byte x) {
+  const auto byte = static_cast<uint8_t>(x);
+  if (tile.source == PixelSource::input) return byte;
+  return multiplies_bytes(tile.engine) ? byte ^ 0x80u
+                                       : static_cast<uint16_t>(static_cast<int8_t>(byte));
+}
+
 /// A call of a kernel that takes its pixels from the input: channels between pages that nobody may
 /// touch, nchw4c planes that must hold them afterwards.
-void check_tile_of_input(const DenseTile& tile, const PublishedKernel& run, int taps, int tiles,
-                         std::mt19937_64& random) {
-  const int pixels = tiles * tile.vectors * 16;
-  test::GuardedPages pages(static_cast<size_t>(4 * taps * pixels));
-  std::byte* input = pages.at_end(static_cast<size_t>(4 * taps * pixels));
-  for (int i = 0; i < 4 * taps * pixels; ++i) input[i] = static_cast<std::byte>(random());
+void check_tile_of_input(const DenseTile& tile, int lanes, const PublishedKernel& run, int taps,
+                         int tiles, std::mt19937_64& random) {
+  const int pixels = tiles * tile.vectors * lanes;
+  const int held = channels_of_k_group(tile.engine);
+  const int bits = 8 * bytes_of_channel(tile.engine);
+  const int input_bytes = held * taps * pixels;
+  test::GuardedPages pages(static_cast<size_t>(input_bytes));
+  std::byte* input = pages.at_end(static_cast<size_t>(input_bytes));
+  for (int i = 0; i < input_bytes; ++i) input[i] = static_cast<std::byte>(random());
   std::vector<int32_t> weights(static_cast<size_t>(taps * tile.channels));
   for (int32_t& weight : weights) weight = static_cast<int32_t>(random());
   std::vector<int32_t> start(static_cast<size_t>(tile.channels));
@@ -33,9 +55,9 @@ void check_tile_of_input(const DenseTile& tile, const PublishedKernel& run, int 
   for (int tap = 0; tap < taps; ++tap) offsets.push_back(4 * tap * pixels);
   std::vector<ConvStore> stores(static_cast<size_t>(tiles * tile.vectors));
   for (size_t i = 0; i < stores.size(); ++i) {
-    stores[i].pixel = static_cast<int64_t>(16 * i);
+    stores[i].pixel = static_cast<int64_t>(i) * lanes;
     stores[i].source = 4 * stores[i].pixel;
-    stores[i].lanes = stores[i].first_lanes = 0xffff;
+    stores[i].lanes = stores[i].first_lanes = (1u << lanes) - 1;
   }
   std::vector<int32_t> stored_sums(static_cast<size_t>(pixels), 0x5a5a5a5a);
   const auto zero_point = static_cast<int8_t>(random());
@@ -55,25 +77,24 @@ void check_tile_of_input(const DenseTile& tile, const PublishedKernel& run, int 
       .input_step = pixels,
       .zero_point_bytes = static_cast<uint8_t>(zero_point) * 0x01010101u};
   run(&arguments);
-  const uint8_t flip = tile.source == PixelSource::signed_input ? 0x80 : 0;
   const bool is_exchanged = tile.engine == ProductEngine::i8_u8_dot;
+  const bool has_signed_pixels = tile.engine != ProductEngine::u8_i8_dot;
   for (int pixel = 0; pixel < pixels; ++pixel) {
     std::vector<uint32_t> sums(start.begin(), start.end());
     uint32_t window_sum = 0;
     for (int tap = 0; tap < taps; ++tap) {
       uint32_t dword = 0;
-      for (int i = 0; i < 4; ++i) {
-        const auto x = static_cast<uint8_t>(
-            static_cast<uint8_t>(input[(4 * tap + i) * pixels + pixel]) ^ flip);
-        dword |= uint32_t{x} << (8 * i);
-        const int value = is_exchanged ? static_cast<int8_t>(x) : x;
-        window_sum += static_cast<uint32_t>(value);
-        for (int m = 0; m < tile.channels; ++m) {
-          const auto w = static_cast<uint8_t>(
-              static_cast<uint32_t>(weights[static_cast<size_t>(tap * tile.channels + m)]) >>
-              8 * i);
-          sums[static_cast<size_t>(m)] +=
-              static_cast<uint32_t>(value * (is_exchanged ? w : static_cast<int8_t>(w)));
+      for (int i = 0; i < held; ++i) {
+        dword |= multiplied(tile, input[(held * tap + i) * pixels + pixel]) << (bits * i);
+      }
+      const std::vector<int> x = elements_of(dword, bits, has_signed_pixels);
+      for (const int value : x) window_sum += static_cast<uint32_t>(value);
+      for (int m = 0; m < tile.channels; ++m) {
+        const auto k_group =
+            static_cast<uint32_t>(weights[static_cast<size_t>(tap * tile.channels + m)]);
+        const std::vector<int> w = elements_of(k_group, bits, !is_exchanged);
+        for (size_t i = 0; i < x.size(); ++i) {
+          sums[static_cast<size_t>(m)] += static_cast<uint32_t>(int64_t{x[i]} * w[i]);
         }
       }
       const uint32_t packed = planes[static_cast<size_t>(tap * pixels + pixel)];
@@ -106,7 +127,7 @@ TEST(DenseInput, EveryTile) {
       ASSERT_TRUE(run.ok()) << name_of(tile);
       for (const int taps : {1, 3, 4, 6, 7}) {
         if (!can_have_k_steps(tile, taps)) continue;
-        check_tile_of_input(tile, run, taps, 2, random);
+        check_tile_of_input(tile, target.vector_bits() / 32, run, taps, 2, random);
         if (testing::Test::HasFatalFailure()) return;
       }
     }

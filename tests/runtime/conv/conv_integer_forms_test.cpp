@@ -300,7 +300,7 @@ TEST_F(ConvForms, PointwiseLayers) {
   for (int i = 0; i < cases; ++i) {
     const ElementType x_type = draw(0, 1) == 0 ? ElementType::u8 : ElementType::i8;
     const int64_t groups = draw(1, 2);
-    const int64_t channels = 4 * draw(1, 6);
+    const int64_t channels = 2 * draw(1, 12);
     Dims x = {draw(1, 2), groups * channels};
     Dims w = {groups * draw(1, 40), channels};
     for (int64_t axis = draw(1, 2); axis > 0; --axis) {
@@ -315,7 +315,7 @@ TEST_F(ConvForms, PointwiseLayers) {
     check(row);
     if (HasFatalFailure()) FAIL() << i;
   }
-  EXPECT_EQ(of_input_ > 100, jit::host().runs(jit::Tier::avx512_vbmi)) << of_input_;
+  EXPECT_GT(of_input_, 100);
 }
 
 /// Enough channels for tile registers, with every layout, sign, zero point and stride, and with

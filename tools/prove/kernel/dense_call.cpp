@@ -40,7 +40,8 @@ KLoopNumbers DenseCall::loop_numbers(int tile, int64_t group, int k_steps_done,
       .k_steps_end = Word{std::bit_cast<uint64_t>(arguments_.k_steps), 0} + 4 * looped,
       .offset = -4 * looped + number(4 * k_steps_done)};
   if (takes_input()) {
-    numbers.input = address(input_.address, pixel + 4 * k_steps_done * arguments_.input_step);
+    const int64_t channels_done = int64_t{elements()} * k_steps_done;
+    numbers.input = address(input_.address, pixel + channels_done * arguments_.input_step);
   }
   return numbers;
 }
@@ -239,7 +240,7 @@ std::vector<Term> DenseCall::pixels_of(const Pixel& pixel, int64_t group, int k,
     if (takes_input()) {
       const Term x = input_.elements[static_cast<size_t>(
           (int64_t{elements()} * k + i) * results_of_row_ + pixel.result)];
-      some.push_back(tile_.source == jit::PixelSource::signed_input ? x ^ 0x80 : x);
+      some.push_back(pixel_as_multiplied(tile_, x));
       continue;
     }
     const int64_t at =
@@ -298,11 +299,13 @@ Status DenseCall::compare_packed(KernelCall& call) {
       const std::vector<Term> expected = pixels_of(pixel, 0, k, 0);
       for (size_t i = 0; i < expected.size(); ++i) {
         const int64_t at = pixel.source + offsets_[static_cast<size_t>(k)];
-        const Term found = call.stored(planes_ + static_cast<uint64_t>(at) + i, 8);
+        const uint64_t element = i * static_cast<uint64_t>(element_bytes());
+        const Term found =
+            call.stored(planes_ + static_cast<uint64_t>(at) + element, 8 * element_bytes());
         if (found && found.same_as(expected[i])) continue;
         return Error(ErrorCode::internal,
-                     fmt::format("packed byte {} of k step {} at pixel {} is not the input's", i, k,
-                                 pixel.result));
+                     fmt::format("packed element {} of k step {} at pixel {} is not the input's", i,
+                                 k, pixel.result));
       }
     }
   }

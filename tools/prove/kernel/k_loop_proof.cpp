@@ -20,12 +20,12 @@ Accumulators::Accumulators(const DenseTile& tile, const jit::Target& target)
     : lanes_(target.vector_bits() / 32),
       vectors_(tile.vectors_of(lanes_)),
       rows_(tile.rows() + (tile.window_sums == jit::WindowSums::own ? 1 : 0)),
-      is_unpacked_(tile.reads_input_once && vectors_ % 4 == 0) {}
+      is_reordered_(jit::reorders_sums(tile)) {}
 
 Term Accumulators::at(const SymbolMachine& machine, int row, int position) const {
   int vector = position / lanes_;
   int lane = position % lanes_;
-  if (is_unpacked_) {  // 128 bits i of vector j have the pixels 4 j to 4 j + 3 of sixteen i
+  if (is_reordered_) {  // 128 bits i of vector j have the pixels 4 j to 4 j + 3 of sixteen i
     const int sixteen = position % (4 * lanes_) / 16;
     const int in_sixteen = position % 16;
     vector = position / (4 * lanes_) * 4 + in_sixteen / 4;
@@ -94,6 +94,8 @@ class KStepsCall {
     return compare_sums(before, machine);
   }
 
+  /// Channels of a k group.
+  int elements() const { return jit::channels_of_k_group(tile_.engine); }
   int weight_bytes() const {
     const int k_groups = is_along_pixels() ? tile_.rows() : sums_.vectors() * sums_.lanes();
     return k_groups * elements() * bytes_of_weight(tile_);
@@ -103,7 +105,6 @@ class KStepsCall {
   bool is_along_pixels() const { return tile_.vectorised == jit::Vectorised::pixels; }
   bool takes_input() const { return tile_.source != PixelSource::packed; }
   int element_bytes() const { return jit::bytes_of_channel(tile_.engine); }
-  int elements() const { return jit::channels_of_k_group(tile_.engine); }
   int row_bytes() const { return 4 * sums_.vectors() * sums_.lanes(); }
 
   void add_pixels(SymbolMachine& machine, const Word& at, int k) {
@@ -120,19 +121,19 @@ class KStepsCall {
     pixels_.push_back(all);
   }
 
-  /// Pixels of four channels, which may be packed for others.
+  /// Pixels of a k group's channels, which may be packed for others.
   void add_input(SymbolMachine& machine, std::span<const Word> variables, const Word& at, int k) {
     const int count = sums_.vectors() * sums_.lanes();
     std::vector<std::vector<Term>> channels;
     for (int c = 0; c < elements(); ++c) {
       const int64_t step = (int64_t{elements()} * k + c) * input_step_;
-      channels.push_back(add_elements(machine, fmt::format("x{}.{}", k, c),
-                                      variables[input] + number(step), count));
+      channels.push_back(add_inputs(machine, fmt::format("x{}.{}", k, c),
+                                    variables[input] + number(step), count, 8));
     }
     std::vector<Term> all;
     for (int pixel = 0; pixel < count; ++pixel) {
       for (const std::vector<Term>& channel : channels) {
-        all.push_back(channel[static_cast<size_t>(pixel)]);
+        all.push_back(pixel_as_multiplied(tile_, channel[static_cast<size_t>(pixel)]));
       }
     }
     pixels_.push_back(all);
@@ -158,9 +159,8 @@ class KStepsCall {
   /// Pixels as they are multiplied.
   std::vector<Term> pixel(int k, int index) const {
     std::vector<Term> some;
-    const bool has_sign_flip = tile_.has_sign_flip || tile_.source == PixelSource::signed_input;
     for (const Term& x : k_group(pixels_[static_cast<size_t>(k)], index)) {
-      some.push_back(has_sign_flip ? x ^ 0x80 : x);
+      some.push_back(tile_.has_sign_flip ? x ^ 0x80 : x);
     }
     return some;
   }
@@ -195,14 +195,15 @@ class KStepsCall {
 
   Status compare_packed(SymbolMachine& machine) const {
     for (int k = 0; takes_input() && !tile_.reads_input_once && k < k_steps_at_once; ++k) {
-      for (int at = 0; at < row_bytes(); ++at) {
-        const Term expected = pixel(k, at / elements())[static_cast<size_t>(at % elements())];
-        const Term found = stored_in(machine, name_of_packed(k), at);
+      for (int i = 0; i < row_bytes() / element_bytes(); ++i) {
+        const Term expected = pixel(k, i / elements())[static_cast<size_t>(i % elements())];
+        const Term found =
+            stored_in(machine, name_of_packed(k), i * element_bytes(), element_bytes());
         if (found && found.same_as(expected)) continue;
         return Error(ErrorCode::internal,
-                     fmt::format("an iteration over k steps: byte {} of packed input is not the "
+                     fmt::format("an iteration over k steps: element {} of packed input is not the "
                                  "input's",
-                                 at));
+                                 i));
       }
     }
     return {};
@@ -262,7 +263,7 @@ KLoop::Variables KLoop::after(Variables variables) const {
   };
   add(weights, int64_t{k_steps_at_once} * call.weight_bytes());
   add(offset, 4 * k_steps_at_once);
-  add(input, 4 * k_steps_at_once * input_step_);
+  add(input, int64_t{k_steps_at_once} * call.elements() * input_step_);
   return variables;
 }
 

@@ -26,7 +26,7 @@ class Accumulators {
   const int lanes_;
   const int vectors_;
   const int rows_;
-  const bool is_unpacked_;
+  const bool is_reordered_;
 };
 
 /// A call's numbers at the loop's begin.

@@ -46,6 +46,15 @@ inline std::vector<Term> weights_as_multiplied(const jit::DenseTile& tile,
   return elements;
 }
 
+/// An element of the input that a kernel interleaves, as it is multiplied and packed.
+inline Term pixel_as_multiplied(const jit::DenseTile& tile, const Term& element) {
+  const bool is_signed = tile.source == jit::PixelSource::signed_input;
+  if (!jit::multiplies_bytes(tile.engine)) {
+    return is_signed ? extend_sign(element, 16) : extend_zero(element, 16);
+  }
+  return is_signed ? element ^ 0x80 : element;
+}
+
 inline Term widened(const Term& element, bool is_signed) {
   return is_signed ? extend_sign(element, 32) : extend_zero(element, 32);
 }
