@@ -219,7 +219,9 @@ EventCounts tiles_cost(const DensePlan& plan, const DenseTile& tile, double unal
 CostEvent packing_event(const DensePlan& plan, const Target& target) {
   const PackedLayout layout = plan.planes()->layout;
   if (layout == PackedLayout::im2col) return packed_im2col;
-  if (plan.planes()->packed_by != PackedBy::packer) return packed_by_kernel;
+  if (plan.planes()->packed_by != PackedBy::packer) {
+    return target.has_avx512() ? packed_by_kernel : packed_by_narrow_kernel;
+  }
   if (plan.geometry.layout == ConvolutionLayout::nhwc) {
     const int64_t pixels =
         plan.takes_whole_rows()

@@ -179,15 +179,18 @@ std::vector<DenseTile> pixel_tiles(const DensePlan& plan, const Target& target) 
   return tiles;
 }
 
-/// Whether the pixels of a block follow each other in whole k groups of channels, and fill a tile.
-bool kernel_may_pack(const DensePlan& plan, const Target& target) {
+/// Whether the pixels of a block follow each other in whole k groups of channels, and fill a tile,
+/// whose kernel may take them from the input: once, or packing them.
+bool kernel_may_take_input(const DensePlan& plan, bool reads_once, const Target& target) {
+  DenseTile tile = plan.tile;
+  tile.reads_input_once = reads_once;
   const ConvolutionGeometry& geometry = plan.geometry;
   return geometry.layout == ConvolutionLayout::nchw && geometry.axes.size() <= 2 &&
          plan.takes_whole_rows() && plan.block.pixels() >= plan.tile.vectors * plan.lanes &&
          plan.planes()->layout == PackedLayout::nchw4c && !plan.planes()->has_aligned_rows &&
          !plan.tile.loops_k_groups &&
          geometry.group_channels() % channels_of_k_group(plan.engine) == 0 &&
-         may_take_input(plan.engine, target);
+         may_take_input(tile, target);
 }
 
 /// Gives a pixel-vectorised plan its tile, with the channels as an upper bound, whose kernels read
@@ -202,7 +205,7 @@ void set_pixel_tile(DensePlan& plan, DenseTile tile, const Target& target) {
   if (!plan.has_dead_lanes() && !tile.loops_k_groups) {
     peel_k_steps(plan.tile, plan.k_steps.size(), target);
   }
-  if (kernel_may_pack(plan, target)) {
+  if (kernel_may_take_input(plan, false, target)) {
     std::get<PackedPlanes>(plan.source).packed_by = PackedBy::first_tile;
   }
 }
@@ -250,7 +253,8 @@ std::optional<DensePlan> plan_input_once(const DensePlan& base, const Convolutio
   tile.vectors = widest->vectors;
   set_tile(plan, tile);
   constexpr int64_t max_source_bytes = int64_t{2} << 20;  // for what fills no tile
-  if (!kernel_may_pack(plan, target) || plan.source_bytes() > max_source_bytes) return std::nullopt;
+  const bool may_take_input = kernel_may_take_input(plan, true, target);
+  if (!may_take_input || plan.source_bytes() > max_source_bytes) return std::nullopt;
   return plan;
 }
 

@@ -268,7 +268,7 @@ inline constexpr int vectors_of_window_sums = 6;
 /// many channels there are: with more of them kernels loop over k groups.
 inline constexpr int64_t max_listed_k_steps = int64_t{1} << 18;
 
-/// Vectors of pixels that a tile of all channels takes from the input: these, a half or a quarter.
+/// The most vectors of pixels that a tile of all channels takes from the input.
 inline constexpr int max_vectors_of_input = 8;
 
 /// Bytes of that many eighths of the L2 cache, as far as blocks count on it.

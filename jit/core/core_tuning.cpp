@@ -27,7 +27,8 @@ constexpr EventCycles cycles_of(std::initializer_list<EventRow> rows, EventCycle
 // clang-format off
 /// Of golden_cove, and of the cores that were not swept. Fitted by
 /// tools/fit-convolution-costs to bench/data/sweep-granite-rapids-fit.csv and to other tiers, but
-/// for what decides register tiles, which measurements of single layers decided.
+/// for what decides register tiles, which measurements of single layers decided, and for
+/// packed_by_narrow_kernel (Zen 3: castor-sweep --layers --matching 1x1; --random 500 --seed 91).
 constexpr ConvolutionCosts fitted_costs = {
     .cycles = cycles_of({
         {cache_block, 326},
@@ -51,6 +52,7 @@ constexpr ConvolutionCosts fitted_costs = {
         {packed_nhwc, 4.9},
         {packed_nchw4c, 0.286},
         {packed_by_kernel, 0.416},
+        {packed_by_narrow_kernel, 0.25},
         {packed_columns4, 0.358},
         {packed_im2col, 0.292},
         {packed_by_loops, 0.318},
@@ -163,7 +165,6 @@ constexpr ConvolutionCosts zen5_costs = {
 /// Fitted to bench/data/sweep-zen3-fit.csv and -fit-more.csv, of tier avx2. A pair of vpmaddwd and
 /// vpaddd takes 0.62 cycles (peak_GMACps of castor-bench); 0.27 cycles an instruction are what K
 /// loops take on a core whose other thread is not ours (castor-sweep --layers --matching 6_3x3).
-/// packed_by_kernel is set by hand (castor-sweep --layers --matching 1x1; --random 500 --seed 91).
 constexpr ConvolutionCosts zen3_costs = {
     .product_256 = 0.31,
     .instruction = 0.27,
@@ -187,7 +188,6 @@ constexpr ConvolutionCosts zen3_costs = {
         {packed_nhwc_row, 22.6},
         {packed_nhwc, 0.886},
         {packed_nhwc_pixel, 4.4},
-        {packed_by_kernel, 0.25},
         {packed_by_loops, 0.774},
         {packed_one_by_one, 2.13},
         {copied_row, 43.3},

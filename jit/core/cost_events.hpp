@@ -38,6 +38,7 @@ namespace castor::jit {
   EVENT(packed_nhwc_pixel, "pixel whose k groups these are")                  \
   EVENT(packed_nchw4c, "k group of an nchw4c plane")                          \
   EVENT(packed_by_kernel, "the same, by the first tile of channels")          \
+  EVENT(packed_by_narrow_kernel, "the same in vectors of 256 bits")           \
   EVENT(packed_columns4, "k group of four columns")                           \
   EVENT(packed_im2col, "k group of four positions of a receptive field")      \
   EVENT(packed_by_loops, "k group of a plane packed by loops of SSE2")        \

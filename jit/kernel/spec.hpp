@@ -22,7 +22,6 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -63,7 +62,7 @@ struct AnyList {
 }  // namespace spec_detail
 
 /// A type with a list of its fields: a spec, or a part of one. The list is handed to a function, so
-/// that it costs a compiler time only where it is used; a tuple of it took half that of a source.
+/// that it costs a compiler time only where it is used; as a tuple it took half of a source's time.
 template <class T>
 concept HasFields = requires {
   T::fields(spec_detail::AnyList());

@@ -12,7 +12,7 @@ namespace castor::detail {
 
 namespace {
 
-/// Weights are less their zero points in the kernel's sums, or not at all without VNNI.
+/// None without VNNI: weights are less their zero points then.
 jit::WindowSums window_sums_of(const jit::DensePlan& plan, const ConvolutionBinding& by) {
   const ConvolutionOperands& operands = by.operands;
   if (!subtracts_window_sums(plan.engine, by.problem)) return jit::WindowSums::none;

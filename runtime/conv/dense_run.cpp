@@ -313,10 +313,9 @@ class DenseRun {
   }
   /// Bytes of the source of a part of a block: where it is packed, that part of a whole block's.
   int64_t source_bytes_of(const BlockPlace& inner) const {
-    const jit::PackedPlanes* planes = plan_.planes();
-    const bool is_input = std::holds_alternative<jit::DirectInput>(plan_.source) ||
-                          (planes != nullptr && planes->packed_by == jit::PackedBy::nobody);
-    if (is_input) return inputs_of(inner);
+    const bool is_packed = plan_.planes() && plan_.planes()->packed_by != jit::PackedBy::nobody;
+    const bool is_copied = std::holds_alternative<jit::CopiedRows>(plan_.source);
+    if (!is_packed && !is_copied) return inputs_of(inner);
     const auto part =
         static_cast<double>(inner.block.pixels()) / static_cast<double>(plan_.block.pixels());
     return static_cast<int64_t>(part * static_cast<double>(plan_.source_bytes()));

@@ -15,7 +15,9 @@ namespace castor::detail {
 template <class Int>
 struct DenseWeights {
   std::span<Int> k_groups;  ///< by group, channel tile, k step and channel of the tile
-  std::span<Int> sums;      ///< by output channel, the sum of its weights, as the kernel has them
+  /// By output channel, the sum of its weights as the kernel has them, but for zero points that
+  /// i16 pairs are without; 0 where pixels are less x's zero point, so that nothing needs it.
+  std::span<Int> sums;
 };
 
 /// Weights as a call has them.

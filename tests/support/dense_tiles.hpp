@@ -93,28 +93,36 @@ inline bool can_have_k_steps(const DenseTile& tile, int k_steps) {
 
 inline std::string name_of(const DenseTile& tile) { return short_name(spec_words(tile)); }
 
+/// The same tile, of packed pixels.
+inline DenseTile tile_of_packed(DenseTile once) {
+  once.source = PixelSource::packed;
+  once.reads_input_once = false;
+  return once;
+}
+
 /// Tiles that take their pixels from the input.
 inline std::vector<DenseTile> input_tiles_of(const Target& target) {
   std::vector<DenseTile> tiles;
   for (DenseTile tile : tiles_of(target)) {
     if (has_dead_lanes(tile) || tile.window_sums != WindowSums::none) continue;
-    if (!may_take_input(tile.engine, target)) continue;
     for (const PixelSource source : {PixelSource::input, PixelSource::signed_input}) {
       tile.source = source;
-      tiles.push_back(tile);
-      DenseTile once = tile;
-      once.reads_input_once = true;
-      once.peeled_k_steps = once.group_rows = 0;
-      tiles.push_back(once);
-      if (once.passes_pixels() && once.channels == 1) {  // wider ones than of packed pixels
-        once.vectors = 8 + once.vectors % 5;
-        tiles.push_back(once);
-      }
-      once.window_sums = WindowSums::own;
-      if (fits(once, target)) tiles.push_back(once);
+      if (fits(tile, target)) tiles.push_back(tile);
       DenseTile stores_sums = tile;
       stores_sums.window_sums = WindowSums::own_products;
       if (fits(stores_sums, target)) tiles.push_back(stores_sums);
+      DenseTile once = tile;
+      once.reads_input_once = true;
+      once.peeled_k_steps = once.group_rows = 0;
+      if (!fits(once, target)) continue;
+      tiles.push_back(once);
+      while (once.passes_pixels() && fits(once, target)) {  // wider ones than of packed pixels
+        ++once.vectors;
+        if (fits(once, target) && !fits(tile_of_packed(once), target)) tiles.push_back(once);
+      }
+      once.vectors = tile.vectors;
+      once.window_sums = WindowSums::own;
+      if (fits(once, target)) tiles.push_back(once);
     }
   }
   return tiles;

@@ -17,13 +17,16 @@ void InputPixels::emit_start() {
   code_.mov(reg::input_step, argument(offsetof(DenseArguments, input_step)));
   if (is_widened()) return;
   code_.lea(reg::input_steps_3, code_.ptr[reg::input_step + reg::input_step * 2]);
-  if (!reorders_sums(tile_)) {
+  if (permutes()) {
     code_.vmovups(product(), code_.constant(vector_constant<uint8_t>(
                                  512, [](int i) { return i % 4 * 16 + i / 4; })));
   }
   if (!sums_pixels()) return;
   code_.vpbroadcastd(ones(), code_.constant_of(uint32_t{0x01010101}));
-  for (int v = 0; v < vectors_; ++v) code_.vpxord(sum(rows_, v), sum(rows_, v), sum(rows_, v));
+  for (int v = 0; v < vectors_; ++v) {
+    const Xmm zero = sum(rows_, v);
+    target_.has_avx512() ? code_.vpxord(zero, zero, zero) : code_.vpxor(zero, zero, zero);
+  }
 }
 
 std::vector<RegExp> InputPixels::channels() const {
@@ -40,8 +43,10 @@ void InputPixels::emit_vectors(int first, int end) {
       emit_widened_vectors(i);
     } else if (reorders_sums(tile_)) {
       emit_unpacked_vectors(channels(), i);
-    } else {
+    } else if (permutes()) {
       emit_permuted_vector(channels(), i);
+    } else {
+      emit_interleaved_vector(channels(), i);
     }
   }
   for (int i = first; i < end; ++i) {
@@ -66,8 +71,13 @@ void InputPixels::emit_next_channels() {
 
 /// Adds 128 to bytes of the input, modulo 256.
 void InputPixels::emit_sign_flip(const Xmm& bytes) {
-  assert(target_.has_avx512());
-  code_.vpxord(bytes, bytes, code_.repeated_constant(sign_bits));
+  if (target_.has_avx512()) {
+    code_.vpxord(bytes, bytes, code_.repeated_constant(sign_bits));
+  } else {
+    code_.vpxor(
+        bytes, bytes,
+        code_.constant(vector_constant<uint8_t>(256, [](int) { return sign_bits & 0xff; })));
+  }
 }
 
 /// Two vectors, or the last one alone. Bytes of two channels are interleaved before they are
@@ -106,6 +116,34 @@ void InputPixels::emit_permuted_vector(std::span<const RegExp> channels, int ind
   code_.vpermb(to, Xbyak::Zmm(product().getIdx()), to);
 }
 
+/// Eight pixels in order: of sixteen, if there is a vector for the others, the lower or upper half.
+void InputPixels::emit_interleaved_vector(std::span<const RegExp> channels, int index) {
+  const Xbyak::Ymm to(vector(index).getIdx());
+  const Xmm of_01(to.getIdx());
+  const Xmm of_23(product().getIdx());
+  const Xmm other(broadcast().getIdx());
+  const auto emit_pairs = [&](const Xmm& pairs, const RegExp& first, const RegExp& second) {
+    const int at = index / 2 * 2 * lanes_;
+    if (index % 2 == 1) {
+      code_.vmovups(pairs, code_.ptr[first + at]);
+      code_.vpunpckhbw(pairs, pairs, code_.ptr[second + at]);
+    } else if (index + 1 < vectors_) {
+      code_.vmovups(pairs, code_.ptr[first + at]);
+      code_.vpunpcklbw(pairs, pairs, code_.ptr[second + at]);
+    } else {
+      code_.vmovq(pairs, code_.qword[first + at]);
+      code_.vmovq(other, code_.qword[second + at]);
+      code_.vpunpcklbw(pairs, pairs, other);
+    }
+  };
+  emit_pairs(of_01, channels[0], channels[1]);
+  emit_pairs(of_23, channels[2], channels[3]);
+  const Section interleave = code_.section(CodeSection::interleave);
+  code_.vpunpckhwd(other, of_01, of_23);
+  code_.vpunpcklwd(of_01, of_01, of_23);
+  code_.vinserti128(to, to, other, 1);
+}
+
 /// Four vectors by two shuffles each, which leave 128 bits i of vector j with the pixels 4 j to
 /// 4 j + 3 of sixteen i: emit_sums_in_order puts the sums in order, once a tile.
 void InputPixels::emit_unpacked_vectors(std::span<const RegExp> channels, int first) {
@@ -113,7 +151,7 @@ void InputPixels::emit_unpacked_vectors(std::span<const RegExp> channels, int fi
   const Xmm low_01 = product();
   const Xmm low_23 = broadcast();
   for (size_t c = 0; c < channels.size(); ++c) {
-    code_.vmovdqu32(to[c], code_.ptr[channels[c] + first * ConvStore::max_lanes]);
+    code_.vmovups(to[c], code_.ptr[channels[c] + first * lanes_]);
   }
   const Section interleave = code_.section(CodeSection::interleave);
   code_.vpunpcklbw(low_01, to[0], to[1]);
@@ -126,28 +164,48 @@ void InputPixels::emit_unpacked_vectors(std::span<const RegExp> channels, int fi
   code_.vpunpckhwd(to[1], low_01, low_23);
 }
 
-/// Transposes blocks of 128 bits of four vectors of each row at a time.
+/// Four vectors of each row at a time.
 void InputPixels::emit_sums_in_order() {
   if (!reorders_sums(tile_)) return;
   const Section order = code_.section(CodeSection::pixels_in_order);
+  for (int row = 0; row < rows_; ++row) {
+    for (int first = 0; first < vectors_; first += 4) {
+      target_.has_avx512() ? emit_order_of_512_bits(row, first)
+                           : emit_order_of_256_bits(row, first);
+    }
+  }
+}
+
+/// Transposes blocks of 128 bits.
+void InputPixels::emit_order_of_512_bits(int row, int first) {
   constexpr uint8_t low_halves = 0x44;
   constexpr uint8_t high_halves = 0xee;
   constexpr uint8_t even = 0x88;
   constexpr uint8_t odd = 0xdd;
   const auto work = [&](int i) { return Xbyak::Zmm(vector(i).getIdx()); };
-  for (int row = 0; row < rows_; ++row) {
-    for (int first = 0; first < vectors_; first += 4) {
-      const auto a = [&](int i) { return Xbyak::Zmm(sum(row, first + i).getIdx()); };
-      code_.vshufi32x4(work(0), a(0), a(1), low_halves);
-      code_.vshufi32x4(work(1), a(0), a(1), high_halves);
-      code_.vshufi32x4(work(2), a(2), a(3), low_halves);
-      code_.vshufi32x4(work(3), a(2), a(3), high_halves);
-      code_.vshufi32x4(a(0), work(0), work(2), even);
-      code_.vshufi32x4(a(1), work(0), work(2), odd);
-      code_.vshufi32x4(a(2), work(1), work(3), even);
-      code_.vshufi32x4(a(3), work(1), work(3), odd);
-    }
-  }
+  const auto a = [&](int i) { return Xbyak::Zmm(sum(row, first + i).getIdx()); };
+  code_.vshufi32x4(work(0), a(0), a(1), low_halves);
+  code_.vshufi32x4(work(1), a(0), a(1), high_halves);
+  code_.vshufi32x4(work(2), a(2), a(3), low_halves);
+  code_.vshufi32x4(work(3), a(2), a(3), high_halves);
+  code_.vshufi32x4(a(0), work(0), work(2), even);
+  code_.vshufi32x4(a(1), work(0), work(2), odd);
+  code_.vshufi32x4(a(2), work(1), work(3), even);
+  code_.vshufi32x4(a(3), work(1), work(3), odd);
+}
+
+/// Lower halves come first, then upper ones.
+void InputPixels::emit_order_of_256_bits(int row, int first) {
+  constexpr uint8_t lower = 0x20;
+  constexpr uint8_t upper = 0x31;
+  const auto work = [&](int i) { return Xbyak::Ymm(vector(i).getIdx()); };
+  const auto a = [&](int i) { return Xbyak::Ymm(sum(row, first + i).getIdx()); };
+  code_.vperm2i128(work(0), a(0), a(1), lower);
+  code_.vperm2i128(work(1), a(0), a(1), upper);
+  code_.vperm2i128(a(1), a(2), a(3), lower);
+  code_.vperm2i128(a(3), a(2), a(3), upper);
+  code_.vmovaps(a(0), work(0));
+  code_.vmovaps(a(2), work(1));
 }
 
 }  // namespace castor::jit::dense

@@ -123,7 +123,8 @@ void KLoopEmitter::emit_k_steps() {
 void KLoopEmitter::note_loop(uint32_t begin, int k_steps) {
   const int64_t values = tile_.engine == ProductEngine::i16_pairs ? 2 : 4;  // in a k group
   const int64_t products = int64_t{k_steps} * rows_ * vectors_ * lanes_ * values;
-  const int vector_operands = by_pixels() ? row_bytes() : step_.weight_bytes();
+  const int pixel_bytes = takes_input() ? channels_of_k_group(tile_.engine) : 4;
+  const int vector_operands = by_pixels() ? vectors_ * lanes_ * pixel_bytes : step_.weight_bytes();
   const int64_t bytes = int64_t{k_steps} * (vector_operands + 4 * rows_);
   code_.note_loop({.begin = begin, .elements = products, .load_bytes = bytes, .name = "k steps"});
 }

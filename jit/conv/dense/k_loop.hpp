@@ -34,11 +34,16 @@ class InputPixels final : RegisterTile {
 
  private:
   bool is_widened() const { return tile_.engine == ProductEngine::i16_pairs; }
+  /// With VBMI, unless sums are put in order.
+  bool permutes() const { return target_.has_avx512() && !reorders_sums(tile_); }
   std::vector<RegExp> channels() const;
   void emit_sign_flip(const Xmm& bytes);
   void emit_widened_vectors(int first);
   void emit_permuted_vector(std::span<const RegExp> channels, int index);
+  void emit_interleaved_vector(std::span<const RegExp> channels, int index);
   void emit_unpacked_vectors(std::span<const RegExp> channels, int first);
+  void emit_order_of_512_bits(int row, int first);
+  void emit_order_of_256_bits(int row, int first);
 };
 
 /// The zero-point compensation, by window sums that were made before or that the tile adds up

@@ -31,7 +31,7 @@ inline const Reg64 row_output(Operand::R13);     ///< of the next row of a row g
 inline const Reg64 output_step(Operand::RDX);    ///< unless pixels come from the input
 inline const Reg64 scratch(Operand::RCX);
 inline const Reg64 k_groups(Operand::RCX);    ///< that are left
-inline const Reg64 input(Operand::RBX);       ///< of the k step's four channels
+inline const Reg64 input(Operand::RBX);       ///< of the k step's channels
 inline const Reg64 prefetched(Operand::RBX);  ///< weights, unless pixels come from the input
 inline const Reg64 pixel_step(Operand::RBX);  ///< with tile registers
 /// With tile registers: the next k step's weights and its offset; bytes of a row of the register

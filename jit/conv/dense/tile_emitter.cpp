@@ -177,8 +177,10 @@ bool fits_register_transposition(const DenseTile& tile, const Target& target) {
 
 }  // namespace
 
-bool may_take_input(ProductEngine engine, const Target& target) {
-  return multiplies_bytes(engine) ? target.supports(Feature::avx512_vbmi) : !target.has_avx512();
+bool may_take_input(const DenseTile& tile, const Target& target) {
+  if (!target.has_avx512()) return true;
+  if (!multiplies_bytes(tile.engine)) return false;
+  return target.supports(Feature::avx512_vbmi) || reorders_sums(tile);
 }
 
 bool fits(const DenseTile& tile, const Target& target) {
@@ -193,11 +195,12 @@ bool fits(const DenseTile& tile, const Target& target) {
   const bool stores_sums = tile.window_sums == WindowSums::own_products;
   const bool wants_input = sums_pixels || stores_sums || tile.reads_input_once;
   if (tile.source == PixelSource::packed && wants_input) return false;
-  if (tile.source != PixelSource::packed && !may_take_input(tile.engine, target)) return false;
+  if (tile.source != PixelSource::packed && !may_take_input(tile, target)) return false;
   if (sums_pixels && !multiplies_bytes(tile.engine)) return false;
   if (tile.passes_pixels() && tile.window_sums != WindowSums::none) return false;
   const bool has_whole_rows = tile.store != StorePolicy::compressed && !tile.reads_input_once;
-  if (stores_sums && !(has_whole_rows && takes_u8_by_i8(tile.engine))) return false;
+  const bool may_store_sums = has_whole_rows && takes_u8_by_i8(tile.engine) && target.has_avx512();
+  if (stores_sums && !may_store_sums) return false;
   if (tile.reads_input_once && tile.peeled_k_steps > 0) return false;
   const bool takes_sign_flip = tile.vectorised == Vectorised::channels &&
                                tile.source == PixelSource::packed && takes_u8_by_i8(tile.engine);

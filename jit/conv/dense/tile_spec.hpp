@@ -50,7 +50,7 @@ enum class PixelSource : uint8_t {
   /// The input itself, in NCHW: the kernel interleaves the channels of each k step and writes the
   /// packed input meanwhile, for others to read. All lanes are stored.
   input,
-  signed_input,  ///< the same of i8: with a sign flip, or widened to i16 as it is
+  signed_input,  ///< i8, the same way: with a sign flip, or widened to i16 as it is
 };
 constexpr std::array<std::string_view, 3> names_of(PixelSource) {
   return {"packed", "input", "signed_input"};
@@ -170,8 +170,8 @@ struct DenseTile {
     return vectorised == Vectorised::pixels ? vectors : (channels + lanes - 1) / lanes;
   }
 
-  /// Whether vectors of pixels are multiplied two by two as they are loaded, so that a row has
-  /// more of them than registers could hold.
+  /// Whether vectors of pixels are multiplied two by two as they are loaded, so that a row may
+  /// have more of them than registers could hold.
   bool passes_pixels() const {
     const bool has_pairs_of_pixels =
         engine == ProductEngine::i16_pairs && vectorised == Vectorised::pixels;
@@ -216,15 +216,15 @@ TileConfig tile_configuration(const DenseTile& tile);
 /// of pixels follow each other in the output if they are transposed.
 bool fits(const DenseTile& tile, const Target& target);
 
-/// Whether kernels of that engine may take pixels from the input: with VBMI, or, of i16 pairs, in
-/// vectors of 256 bits.
-bool may_take_input(ProductEngine engine, const Target& target);
-
-/// Whether a tile leaves the pixels that it takes from the input in another order until all
-/// products are done.
+/// Whether a tile leaves pixels that it takes from the input in another order until all products
+/// are done.
 inline bool reorders_sums(const DenseTile& tile) {
   return tile.reads_input_once && !tile.passes_pixels() && tile.vectors % 4 == 0;
 }
+
+/// Whether a pixel-vectorised tile may take its pixels from the input: of i16 pairs in vectors of
+/// 256 bits, else in these, with VBMI, or where `reorders_sums`.
+bool may_take_input(const DenseTile& tile, const Target& target);
 
 /// For planners: rows of a row group of a tile with that many vectors in each row.
 int rows_of_group(int vectors, const Target& target);

@@ -82,7 +82,10 @@ class Definition {
 
  private:
   /// What packing takes off bytes to make them signed.
-  int64_t shift() const { return is_signed_ || keeps_signs(plan_.engine) ? 0 : 128; }
+  int64_t shift() const {
+    const bool is_kept = keeps_signs(plan_.engine) || !multiplies_bytes(plan_.engine);
+    return is_signed_ || is_kept ? 0 : 128;
+  }
   int64_t positions() const {
     int64_t count = 1;
     for (const ConvolutionAxis& axis : plan_.geometry.axes) count *= axis.kernel;
@@ -196,7 +199,9 @@ class PackedDenseWeights : public testing::Test {
     pack_weights(plan, *code, {w, is_signed, zero_points.data()}, to);
     const Definition definition(plan, w, is_signed, zero_points);
     if (!std::ranges::equal(to.k_groups, definition.k_groups())) return "k groups differ";
-    if (multiplies_bytes(plan.engine) && sums != definition.sums()) return "sums differ";
+    const std::vector<int32_t> expected =
+        subtracts_from_pixels(plan) ? std::vector<int32_t>(outputs) : definition.sums();
+    if (sums != expected) return "sums differ";
     if (!packed_.is_filled_but({memory, 4 * count}, poison)) return "written elsewhere";
     return "";
   }

@@ -203,7 +203,7 @@ class ConvForms : public testing::Test {
         ++seen_[name_of(candidate)];
         const auto* dense = std::get_if<jit::DensePlan>(&candidate.plan);
         const auto* planes = dense != nullptr ? dense->planes() : nullptr;
-        of_input_ += planes != nullptr && planes->packed_by != jit::PackedBy::packer;
+        of_input_[tier] += planes != nullptr && planes->packed_by != jit::PackedBy::packer;
         ASSERT_EQ(results, expected.elements) << name_of(tier) << " as " << name_of(core) << ", "
                                               << tasks << " tasks, " << name_of(candidate) << "\n"
                                               << print(*function_of(row));
@@ -236,8 +236,8 @@ class ConvForms : public testing::Test {
 
   std::mt19937_64 random_{41};
   detail::CodeStore store_{jit::SystemCalls::real(), size_t{64} << 20};
-  std::map<std::string, int> seen_;  ///< by name of the candidate
-  int of_input_ = 0;
+  std::map<std::string, int> seen_;    ///< by name of the candidate
+  std::map<jit::Tier, int> of_input_;  ///< candidates whose kernels take it
   int tiles_with_dead_positions_ = 0;
   int tiles_by_turns_ = 0;  ///< with two registers for pixels, and several tiles of channels
 };
@@ -310,12 +310,19 @@ TEST_F(ConvForms, PointwiseLayers) {
     ConvolutionCase row;
     row.options.group = groups;
     row.x = random_bytes(random_, x_type, x);
-    row.w = random_bytes(random_, ElementType::i8, w);
+    const ElementType w_type = draw(0, 2) > 0 ? ElementType::i8 : ElementType::u8;
+    row.w = random_bytes(random_, w_type, w);
     if (draw(0, 2) > 0) row.x_zero_point = random_bytes(random_, x_type, {});
+    if (draw(0, 2) == 0) {
+      row.w_zero_point = random_bytes(random_, w_type, draw(0, 1) == 0 ? Dims{} : Dims{w[0]});
+    }
     check(row);
     if (HasFatalFailure()) FAIL() << i;
   }
-  EXPECT_GT(of_input_, 100);
+  for (const auto& [tier, runtime] : tier_runtimes()) {
+    if (tier == jit::Tier::avx512 || tier == jit::Tier::avx512_vnni) continue;
+    EXPECT_GT(of_input_[tier], 100) << name_of(tier);
+  }
 }
 
 /// Enough channels for tile registers, with every layout, sign, zero point and stride, and with
