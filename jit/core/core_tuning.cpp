@@ -28,7 +28,8 @@ constexpr EventCycles cycles_of(std::initializer_list<EventRow> rows, EventCycle
 /// Of golden_cove, and of the cores that were not swept. Fitted by
 /// tools/fit-convolution-costs to bench/data/sweep-granite-rapids-fit.csv and to other tiers, but
 /// for what decides register tiles, which measurements of single layers decided, and for
-/// packed_by_narrow_kernel (Zen 3: castor-sweep --layers --matching 1x1; --random 500 --seed 91).
+/// packed_by_narrow_kernel (of i16 pairs on Zen 3: castor-sweep --layers --matching 1x1; --random
+/// 500 --seed 91; not measured: of bytes).
 constexpr ConvolutionCosts fitted_costs = {
     .cycles = cycles_of({
         {cache_block, 326},

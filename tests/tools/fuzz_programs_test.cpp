@@ -84,6 +84,26 @@ TEST(FuzzPrograms, NeighboursDifferByOneChange) {
   EXPECT_GT(other_functions, found / 2);  // others differ in extents alone
 }
 
+/// A changed attribute may name an axis that a declared result does not have.
+TEST(FuzzPrograms, AxesBeyondTheRankAreRefused) {
+  int found = 0;
+  for (uint64_t index = 0; index < 2000; ++index) {
+    Program program = generate(program_seed(5, index));
+    for (ResultSpec& result : program.results) {
+      TensorType& type = program.values[result.value].type;
+      if (!type.quantization || !type.quantization->is_per_axis()) continue;
+      Quantization changed = *type.quantization;
+      changed.axis = static_cast<int>(type.shape.size()) + 5;
+      type.quantization = std::make_shared<const Quantization>(changed);
+      result.declares_unknowns = true;
+      EXPECT_FALSE(build_function(program).ok());
+      ++found;
+      break;
+    }
+  }
+  EXPECT_GT(found, 5);
+}
+
 TEST(FuzzPrograms, RandomProgramsHaveEveryShapeOfThing) {
   int zero_sizes = 0, unknown = 0, named = 0, strided = 0, offsets = 0, in_place = 0, constants = 0;
   int long_ones = 0, repeated_results = 0, parameter_results = 0, split = 0, threads = 0;

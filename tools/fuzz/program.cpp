@@ -103,9 +103,9 @@ std::optional<TensorType> declared_type(const Program& program, const ResultSpec
   const Shape own = std::move(type.shape);
   type.shape.assign(own.size(), Dim::any());
   const bool has_slices = type.quantization && type.quantization->is_per_axis();
-  if (has_slices) {  // parameters that are listed want a number
+  if (has_slices) {  // parameters that are listed want a number; a changed axis may be none
     const auto axis = static_cast<size_t>(type.quantization->axis);
-    type.shape[axis] = own[axis];
+    if (axis < own.size()) type.shape[axis] = own[axis];
   }
   return type;
 }

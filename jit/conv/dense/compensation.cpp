@@ -41,7 +41,7 @@ void Compensation::emit_start_of_sums() {
   emit_window_sums_of_rows(reg::window_sums);
   for (int i = 0; i < vectors_; ++i) {
     const Xmm& zero = has_row_of_sums() ? sum(rows_, i) : broadcast();
-    code_.vpxord(zero, zero, zero);
+    target_.has_avx512() ? code_.vpxord(zero, zero, zero) : code_.vpxor(zero, zero, zero);
     if (!has_row_of_sums()) code_.vmovups(code_.ptr[reg::window_sums + i * vector_bytes()], zero);
   }
 }
@@ -50,15 +50,20 @@ void Compensation::emit_start_of_sums() {
 /// longer than the products of a tile that has no registers for it.
 void Compensation::emit_added_pixels() {
   const Section sums = code_.section(CodeSection::window_sums);
-  const auto zero_point = code_.ptr_b[reg::arguments + offsetof(DenseArguments, zero_point_bytes)];
+  const RegExp zero_point = reg::arguments + offsetof(DenseArguments, zero_point_bytes);
+  if (!target_.has_avx512()) code_.vpbroadcastd(product(), code_.ptr[zero_point]);
+  const auto emit_product = [&](const Xmm& to, const Xmm& pixels) {
+    target_.has_avx512() ? code_.vpdpbusd(to, pixels, code_.ptr_b[zero_point])
+                         : code_.vpdpbusd(to, pixels, product(), Xbyak::VexEncoding);
+  };
   for (int i = 0; i < vectors_; ++i) {
     if (has_row_of_sums()) {
-      code_.vpdpbusd(sum(rows_, i), vector(i), zero_point);
+      emit_product(sum(rows_, i), vector(i));
       continue;
     }
     const Xbyak::Address in_memory = code_.ptr[reg::window_sums + i * vector_bytes()];
     code_.vmovups(broadcast(), in_memory);
-    code_.vpdpbusd(broadcast(), vector(i), zero_point);
+    emit_product(broadcast(), vector(i));
     code_.vmovups(in_memory, broadcast());
   }
 }

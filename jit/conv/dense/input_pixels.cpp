@@ -198,14 +198,13 @@ void InputPixels::emit_order_of_512_bits(int row, int first) {
 void InputPixels::emit_order_of_256_bits(int row, int first) {
   constexpr uint8_t lower = 0x20;
   constexpr uint8_t upper = 0x31;
-  const auto work = [&](int i) { return Xbyak::Ymm(vector(i).getIdx()); };
+  const Xbyak::Ymm work(vector(0).getIdx());
   const auto a = [&](int i) { return Xbyak::Ymm(sum(row, first + i).getIdx()); };
-  code_.vperm2i128(work(0), a(0), a(1), lower);
-  code_.vperm2i128(work(1), a(0), a(1), upper);
+  code_.vperm2i128(work, a(0), a(1), upper);
+  code_.vperm2i128(a(0), a(0), a(1), lower);
   code_.vperm2i128(a(1), a(2), a(3), lower);
   code_.vperm2i128(a(3), a(2), a(3), upper);
-  code_.vmovaps(a(0), work(0));
-  code_.vmovaps(a(2), work(1));
+  code_.vmovaps(a(2), work);
 }
 
 }  // namespace castor::jit::dense

@@ -126,7 +126,12 @@ void KLoopEmitter::note_loop(uint32_t begin, int k_steps) {
   const int pixel_bytes = takes_input() ? channels_of_k_group(tile_.engine) : 4;
   const int vector_operands = by_pixels() ? vectors_ * lanes_ * pixel_bytes : step_.weight_bytes();
   const int64_t bytes = int64_t{k_steps} * (vector_operands + 4 * rows_);
-  code_.note_loop({.begin = begin, .elements = products, .load_bytes = bytes, .name = "k steps"});
+  const bool packs = takes_input() && !tile_.reads_input_once;
+  code_.note_loop({.begin = begin,
+                   .elements = products,
+                   .load_bytes = bytes,
+                   .store_bytes = packs ? int64_t{k_steps} * row_bytes() : 0,
+                   .name = "k steps"});
 }
 
 void KLoopEmitter::emit_row_groups(const std::function<void(const TileRows&)>& emit_end) {

@@ -199,8 +199,7 @@ bool fits(const DenseTile& tile, const Target& target) {
   if (sums_pixels && !multiplies_bytes(tile.engine)) return false;
   if (tile.passes_pixels() && tile.window_sums != WindowSums::none) return false;
   const bool has_whole_rows = tile.store != StorePolicy::compressed && !tile.reads_input_once;
-  const bool may_store_sums = has_whole_rows && takes_u8_by_i8(tile.engine) && target.has_avx512();
-  if (stores_sums && !may_store_sums) return false;
+  if (stores_sums && !(has_whole_rows && takes_u8_by_i8(tile.engine))) return false;
   if (tile.reads_input_once && tile.peeled_k_steps > 0) return false;
   const bool takes_sign_flip = tile.vectorised == Vectorised::channels &&
                                tile.source == PixelSource::packed && takes_u8_by_i8(tile.engine);

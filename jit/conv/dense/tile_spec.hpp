@@ -222,8 +222,8 @@ inline bool reorders_sums(const DenseTile& tile) {
   return tile.reads_input_once && !tile.passes_pixels() && tile.vectors % 4 == 0;
 }
 
-/// Whether a pixel-vectorised tile may take its pixels from the input: of i16 pairs in vectors of
-/// 256 bits, else in these, with VBMI, or where `reorders_sums`.
+/// Whether a pixel-vectorised tile may take its pixels from the input: in vectors of 256 bits; of
+/// bytes in wider ones too, with VBMI or where `reorders_sums`.
 bool may_take_input(const DenseTile& tile, const Target& target);
 
 /// For planners: rows of a row group of a tile with that many vectors in each row.

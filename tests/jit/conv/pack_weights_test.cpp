@@ -191,7 +191,7 @@ class PackedDenseWeights : public testing::Test {
     const size_t count = packed_k_groups(plan);
     packed_.fill(poison);
     std::byte* memory = percent(50) ? packed_.at_end(4 * count) : packed_.at_begin();
-    std::vector<int32_t> sums(outputs);
+    std::vector<int32_t> sums(outputs, 0x5a5a5a5a);
     const DenseWeights<int32_t> to = {{reinterpret_cast<int32_t*>(memory), count}, sums};
     const Result<WeightPackers> code = find_weight_packers(plan, target, cache_);
     if (!code.ok()) return code.error().message;

@@ -203,7 +203,8 @@ class ConvForms : public testing::Test {
         ++seen_[name_of(candidate)];
         const auto* dense = std::get_if<jit::DensePlan>(&candidate.plan);
         const auto* planes = dense != nullptr ? dense->planes() : nullptr;
-        of_input_[tier] += planes != nullptr && planes->packed_by != jit::PackedBy::packer;
+        of_input_[tier] += planes != nullptr && planes->packed_by == jit::PackedBy::first_tile;
+        input_once_[tier] += planes != nullptr && planes->packed_by == jit::PackedBy::nobody;
         ASSERT_EQ(results, expected.elements) << name_of(tier) << " as " << name_of(core) << ", "
                                               << tasks << " tasks, " << name_of(candidate) << "\n"
                                               << print(*function_of(row));
@@ -237,7 +238,8 @@ class ConvForms : public testing::Test {
   std::mt19937_64 random_{41};
   detail::CodeStore store_{jit::SystemCalls::real(), size_t{64} << 20};
   std::map<std::string, int> seen_;    ///< by name of the candidate
-  std::map<jit::Tier, int> of_input_;  ///< candidates whose kernels take it
+  std::map<jit::Tier, int> of_input_;  ///< candidates whose kernels may take and pack it
+  std::map<jit::Tier, int> input_once_;
   int tiles_with_dead_positions_ = 0;
   int tiles_by_turns_ = 0;  ///< with two registers for pixels, and several tiles of channels
 };
@@ -304,7 +306,7 @@ TEST_F(ConvForms, PointwiseLayers) {
     Dims x = {draw(1, 2), groups * channels};
     Dims w = {groups * draw(1, 40), channels};
     for (int64_t axis = draw(1, 2); axis > 0; --axis) {
-      x.push_back(draw(1, axis == 1 ? 60 : 12));
+      x.push_back(draw(1, axis > 1 ? 12 : draw(0, 3) > 0 ? 60 : 150));
       w.push_back(1);
     }
     ConvolutionCase row;
@@ -320,7 +322,9 @@ TEST_F(ConvForms, PointwiseLayers) {
     if (HasFatalFailure()) FAIL() << i;
   }
   for (const auto& [tier, runtime] : tier_runtimes()) {
-    if (tier == jit::Tier::avx512 || tier == jit::Tier::avx512_vnni) continue;
+    if (tier == jit::Tier::avx512) continue;
+    EXPECT_GT(input_once_[tier], 0) << name_of(tier);
+    if (tier == jit::Tier::avx512_vnni) continue;
     EXPECT_GT(of_input_[tier], 100) << name_of(tier);
   }
 }
