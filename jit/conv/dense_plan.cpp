@@ -231,10 +231,10 @@ std::optional<DenseTile> widest_tile_of_input(const DensePlan& plan, bool needs_
   const auto pixels = [&] { return tile.vectors * plan.lanes; };
   for (tile.vectors = max_vectors_of_input; pixels() >= tuning.min_input_once_pixels;
        tile.vectors /= 2) {
-    DenseTile of_packed = tile;  // for what fills no tile
-    of_packed.source = PixelSource::packed;
-    of_packed.reads_input_once = false;
-    of_packed.window_sums = WindowSums::none;
+    const DenseTile of_packed = {// for what fills no tile
+                                 .engine = tile.engine,
+                                 .channels = tile.channels,
+                                 .vectors = tile.vectors};
     const bool is_filled = pixels() <= plan.columns.output;
     if (is_filled && fits(tile, target) && fits(of_packed, target)) return tile;
   }
@@ -253,9 +253,8 @@ std::optional<DensePlan> plan_input_once(const DensePlan& base, const Convolutio
   tile.vectors = widest->vectors;
   set_tile(plan, tile);
   constexpr int64_t max_source_bytes = int64_t{2} << 20;  // for what fills no tile
-  const bool may_take_input = kernel_may_take_input(plan, true, target);
-  if (!may_take_input || plan.source_bytes() > max_source_bytes) return std::nullopt;
-  return plan;
+  if (plan.source_bytes() > max_source_bytes) return std::nullopt;
+  return kernel_may_take_input(plan, true, target) ? std::optional(std::move(plan)) : std::nullopt;
 }
 
 /// Whether k groups of columns are possible, and make fewer k steps than k groups of channels.

@@ -41,7 +41,7 @@ void Compensation::emit_start_of_sums() {
   emit_window_sums_of_rows(reg::window_sums);
   for (int i = 0; i < vectors_; ++i) {
     const Xmm& zero = has_row_of_sums() ? sum(rows_, i) : broadcast();
-    target_.has_avx512() ? code_.vpxord(zero, zero, zero) : code_.vpxor(zero, zero, zero);
+    emit_zero(zero);
     if (!has_row_of_sums()) code_.vmovups(code_.ptr[reg::window_sums + i * vector_bytes()], zero);
   }
 }

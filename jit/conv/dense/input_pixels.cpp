@@ -2,7 +2,6 @@
 // The K loop of the dense microkernel: pixels that a tile reads from the input, in channels of
 // their own, instead of packed ones, and packs for other tiles of channels.
 #include <array>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,10 +22,7 @@ void InputPixels::emit_start() {
   }
   if (!sums_pixels()) return;
   code_.vpbroadcastd(ones(), code_.constant_of(uint32_t{0x01010101}));
-  for (int v = 0; v < vectors_; ++v) {
-    const Xmm zero = sum(rows_, v);
-    target_.has_avx512() ? code_.vpxord(zero, zero, zero) : code_.vpxor(zero, zero, zero);
-  }
+  for (int v = 0; v < vectors_; ++v) emit_zero(sum(rows_, v));
 }
 
 std::vector<RegExp> InputPixels::channels() const {

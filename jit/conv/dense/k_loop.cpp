@@ -184,6 +184,7 @@ void KStep::emit(const RegExp& at, int position, const TileRows& rows) {
   if (stores_window_sums() && is_first) compensation_.emit_added_pixels();
 }
 
+/// All rows take the vectors that are there before the next ones are loaded.
 void KStep::emit_passing_pixels(int position, const TileRows& rows) {
   for (int first = 0; first < vectors_; first += held_vectors_) {
     const int end = std::min(first + held_vectors_, vectors_);

@@ -5,6 +5,10 @@
 
 namespace castor::jit::dense {
 
+void RegisterTile::emit_zero(const Xmm& to) {
+  target_.has_avx512() ? code_.vpxord(to, to, to) : code_.vpxor(to, to, to);
+}
+
 void RegisterTile::emit_output_of(int of_vector) {
   const Section address = code_.section(CodeSection::output_address);
   code_.mov(reg::output, store(of_vector, offsetof(TileOrigin, pixel)));

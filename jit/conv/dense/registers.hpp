@@ -102,6 +102,7 @@ class RegisterTile {
   Xbyak::Address store(int of_vector, size_t offset) {
     return code_.ptr[reg::stores + static_cast<size_t>(of_vector) * sizeof(ConvStore) + offset];
   }
+  void emit_zero(const Xmm& to);
   /// The address in an output of i32 at the first pixel that a vector stores.
   void emit_output_of(int of_vector);
   /// Moves the address of a row of the output to the next row's.
