@@ -36,6 +36,7 @@ std::vector<Candidate> collect(const ConvolutionProblem& problem, const Target& 
     const bool applies = epilogue != nullptr && can_apply(plan, *epilogue);
     add(std::move(plan), applies);
   }
+  if (auto plan = plan_dot(problem, target)) add(std::move(*plan), false);
   add_either([&](const TileEpilogue* with) { return plan_depthwise(problem, target, with); });
   add_either([&](const TileEpilogue* with) { return plan_grouped_nhwc(problem, target, with); });
   return all;
@@ -77,6 +78,7 @@ std::string name_of(const Candidate& candidate) {
     return fmt::format("{}_vectorised {}", plan->is_pixel_vectorised() ? "pixel" : "channel",
                        source_name(*plan));
   }
+  if (std::holds_alternative<DotPlan>(candidate.plan)) return "dot";
   return std::holds_alternative<DepthwisePlan>(candidate.plan) ? "depthwise" : "grouped_nhwc";
 }
 

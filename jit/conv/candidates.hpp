@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "jit/conv/dense_plan.hpp"
+#include "jit/conv/dot/dot_plan.hpp"
 #include "jit/conv/sliding/sliding_plan.hpp"
 #include "jit/core/core_tuning.hpp"
 
@@ -31,8 +32,9 @@ EventCounts cost_of(const DepthwisePlan& plan, const ConvolutionProblem& problem
                     const Target& target);
 EventCounts cost_of(const GroupedNhwcPlan& plan, const ConvolutionProblem& problem,
                     const Target& target);
+EventCounts cost_of(const DotPlan& plan, const ConvolutionProblem& problem, const Target& target);
 
-using ConvolutionPlan = std::variant<DensePlan, DepthwisePlan, GroupedNhwcPlan>;
+using ConvolutionPlan = std::variant<DensePlan, DepthwisePlan, GroupedNhwcPlan, DotPlan>;
 
 /// One way to do a convolution.
 struct Candidate {
@@ -52,7 +54,8 @@ std::vector<Candidate> candidates(const ConvolutionProblem& problem, const Targe
 Candidate choose(const ConvolutionProblem& problem, const Target& target,
                  const TileEpilogue* epilogue = nullptr);
 
-/// "pixel_vectorised nchw4c", "channel_vectorised input", "depthwise", "grouped_nhwc".
+/// "pixel_vectorised nchw4c", "channel_vectorised input", "depthwise", "grouped_nhwc",
+/// "dot".
 std::string name_of(const Candidate& candidate);
 /// The chosen plan in words, then every candidate with its cycles and what the largest part of them
 /// is.

@@ -65,6 +65,9 @@ constexpr ConvolutionCosts fitted_costs = {
         {copied_column, 14.6},
         {packed_weight, 0.855},
         {listed_weight, 3.63},
+        {dot_pixel, 100},  // not measured, nor what follows: about Zen 3's
+        {dot_weight, 0.03},
+        {dot_result, 8},
         {summed_pixel, 0},
         {summed_byte, 0.648},
         {summed_lane, 0.12},  // not measured: Zen 4's (ConvInteger/grouped_3x3/u8u8)
@@ -196,6 +199,9 @@ constexpr ConvolutionCosts zen3_costs = {
         {copied_column, 8.98},
         {packed_weight, 3.32},
         {listed_weight, 9.1},
+        {dot_pixel, 119},
+        {dot_weight, 0.02},  // MatMulInteger/1x.*/transposed_b
+        {dot_result, 5.1},
         {summed_pixel, 1},
         {sliding_call, 850},
         {gathered_weight, 33.8},

@@ -50,6 +50,9 @@ namespace castor::jit {
   EVENT(copied_column, "pixel that is copied by itself")                      \
   EVENT(packed_weight, "k group of run-time weights in order, packed")         \
   EVENT(listed_weight, "the same in another order")                           \
+  EVENT(dot_pixel, "pixel that is packed for dot products")                   \
+  EVENT(dot_weight, "run-time weight that a dot kernel reads as it lies")     \
+  EVENT(dot_result, "four results of it, whose lanes are added up")           \
   EVENT(summed_pixel, "pixel of window sums that loops add up")               \
   EVENT(summed_byte, "byte of its channels")                                  \
   EVENT(summed_lane, "sum of a packed lane, added to that of a window")       \

@@ -93,6 +93,7 @@ DenseTile kernel_of(const DensePlan& plan, bool has_epilogue) {
 }
 DepthwiseSpec kernel_of(const DepthwisePlan& plan, bool) { return plan.spec; }
 GroupedNhwcSpec kernel_of(const GroupedNhwcPlan& plan, bool) { return plan.spec; }
+DotTile kernel_of(const DotPlan& plan, bool) { return plan.tile; }
 
 std::string epilogue_text(const Function& function, std::span<const Nest> nests, size_t index,
                           const TileEpilogue* applied) {
@@ -135,7 +136,7 @@ Result<MachineCode> emit_convolution(const Function& function, std::span<const N
   const TileEpilogue* applied = dumped->applied();
   const EmitOptions options = annotated_with(function);
   const auto emit = [&](const auto& plan) {
-    return emit_kernel(kernel_of(plan, applied != nullptr), target, applied, options);
+    return emit_any_kernel(kernel_of(plan, applied != nullptr), target, applied, options);
   };
   Result<MachineCode> code = std::visit(emit, dumped->chosen().plan);
   if (code) {

@@ -45,6 +45,7 @@ void visit_code(const BoundConvolution& convolution, const Visit& visit) {
   if (const auto* dense = convolution.dense()) visit_code(*dense, visit);
   if (const auto* depthwise = convolution.depthwise()) visit_code(depthwise->codes, visit);
   if (const auto* grouped = convolution.grouped_nhwc()) visit_code(grouped->codes, visit);
+  if (const auto* dot = convolution.dot()) visit_code(dot->code, visit);
 }
 
 template <class Visit>

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "runtime/conv/dense.hpp"
+#include "runtime/conv/dot.hpp"
 #include "runtime/conv/sliding.hpp"
 #include "runtime/memory/scratch_plan.hpp"
 
@@ -22,7 +23,8 @@ struct BoundConvolution {
   jit::Target target;              ///< what it is planned for
   std::string lower_tier_because;  ///< not empty: the target is of a lower tier than was wanted
   std::variant<NothingToMultiply, std::shared_ptr<const BoundDense>,
-               std::shared_ptr<const BoundDepthwise>, std::shared_ptr<const BoundGroupedNhwc>>
+               std::shared_ptr<const BoundDepthwise>, std::shared_ptr<const BoundGroupedNhwc>,
+               std::shared_ptr<const BoundDot>>
       form;
   bool applies_epilogue = false;  ///< kernels do
   size_t scratch = 0;             ///< where its part of a call's scratch begins
@@ -32,6 +34,7 @@ struct BoundConvolution {
   const BoundDense* dense() const { return as<BoundDense>(); }
   const BoundDepthwise* depthwise() const { return as<BoundDepthwise>(); }
   const BoundGroupedNhwc* grouped_nhwc() const { return as<BoundGroupedNhwc>(); }
+  const BoundDot* dot() const { return as<BoundDot>(); }
 
  private:
   template <class Bound>

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "jit/conv/dense/tile_spec.hpp"
+#include "jit/conv/dot/dot_spec.hpp"
 #include "jit/conv/pack/pack_input.hpp"
 #include "jit/conv/pack/pack_weights.hpp"
 #include "jit/conv/sliding/sliding_spec.hpp"
@@ -20,7 +21,7 @@ namespace castor::test {
 /// Everything that the code of one kernel depends on besides target and epilogue.
 using KernelSpec =
     std::variant<jit::DenseTile, jit::DepthwiseSpec, jit::GroupedNhwcSpec, jit::PackInput,
-                 jit::PackWeights, jit::TileCopySpec, jit::ByteTableSpec>;
+                 jit::PackWeights, jit::DotTile, jit::TileCopySpec, jit::ByteTableSpec>;
 
 /// Reads "dense channels=2 vectors=1 store=compressed". Fields that are not named have their
 /// defaults. Fails (invalid_argument) at a word that is not known, naming it.

@@ -180,12 +180,12 @@ class ConvForms : public testing::Test {
   }
 
   /// Every plan of the case on every tier gives what the oracle gives.
-  void check(const ConvolutionCase& row) {
+  void check(const ConvolutionCase& row) { check(row, random_() % 2 == 0); }
+  void check(const ConvolutionCase& row, bool constant) {
     const ConvolutionGeometry geometry = geometry_of(row);
     if (geometry.group_channels() == 0) return;
     if (element_count(geometry.output_extents()).value() == 0) return;
     const Patterns expected = ConvolutionLoops(row).all();
-    const bool constant = random_() % 2 == 0;
     const int tasks = random_() % 3 == 0 ? 1 : 1 + static_cast<int>(random_() % 16);
     PlannedRun run(row, constant, tasks);
     const auto core = static_cast<jit::Core>(random_() % jit::core_count);
@@ -204,6 +204,8 @@ class ConvForms : public testing::Test {
         const auto* dense = std::get_if<jit::DensePlan>(&candidate.plan);
         const auto* planes = dense != nullptr ? dense->planes() : nullptr;
         of_input_[tier] += planes != nullptr && planes->packed_by == jit::PackedBy::first_tile;
+        const auto* dot = std::get_if<jit::DotPlan>(&candidate.plan);
+        dot_blocks_[tier] += dot != nullptr ? static_cast<int>(dot->blocks) : 0;
         input_once_[tier] += planes != nullptr && planes->packed_by == jit::PackedBy::nobody;
         ASSERT_EQ(results, expected.elements) << name_of(tier) << " as " << name_of(core) << ", "
                                               << tasks << " tasks, " << name_of(candidate) << "\n"
@@ -240,6 +242,7 @@ class ConvForms : public testing::Test {
   std::map<std::string, int> seen_;    ///< by name of the candidate
   std::map<jit::Tier, int> of_input_;  ///< candidates whose kernels may take and pack it
   std::map<jit::Tier, int> input_once_;
+  std::map<jit::Tier, int> dot_blocks_;  ///< of all dot plans
   int tiles_with_dead_positions_ = 0;
   int tiles_by_turns_ = 0;  ///< with two registers for pixels, and several tiles of channels
 };
@@ -327,6 +330,35 @@ TEST_F(ConvForms, PointwiseLayers) {
     if (tier == jit::Tier::avx512_vnni) continue;
     EXPECT_GT(of_input_[tier], 100) << name_of(tier);
   }
+}
+
+/// Pixels by run-time weights that lie along K as they do: tails of a step, of four output channels
+/// and of a tile of pixels, in one block or several.
+TEST_F(ConvForms, RowsByRuntimeWeights) {
+  constexpr int cases = 600;
+  for (int i = 0; i < cases; ++i) {
+    const auto draw_sign = [&] { return draw(0, 1) == 0 ? ElementType::u8 : ElementType::i8; };
+    const int64_t groups = draw(0, 2) > 0 ? 1 : draw(2, 3);
+    const int64_t channels = draw(0, 1) > 0 ? draw(60, 70) : draw(16, 200);
+    const bool has_blocks = i % 40 == 0;
+    const int64_t pixels = has_blocks ? draw(257, 400) : draw(1, 20);
+    ConvolutionCase row;
+    row.options.group = groups;
+    row.options.layout = ConvolutionLayout::nhwc;
+    row.x = random_bytes(random_, draw_sign(), {1, pixels, groups * channels});
+    row.w = random_bytes(random_, draw_sign(), {groups * draw(4, 20), channels, 1});
+    if (draw(0, 2) > 0) row.x_zero_point = random_bytes(random_, row.x.type, {});
+    if (draw(0, 1) > 0) {
+      const Dims extents = draw(0, 1) == 0 ? Dims{} : Dims{row.w.shape[0]};
+      row.w_zero_point = random_bytes(random_, row.w.type, extents);
+    }
+    check(row, false);
+    if (HasFatalFailure()) FAIL() << i;
+  }
+  for (const auto& [tier, runtime] : tier_runtimes()) {
+    EXPECT_GT(dot_blocks_[tier], seen_["dot"] / std::ssize(tier_runtimes())) << name_of(tier);
+  }
+  EXPECT_GT(seen_["dot"], 300);
 }
 
 /// Enough channels for tile registers, with every layout, sign, zero point and stride, and with

@@ -20,8 +20,10 @@ class Matmul : public testing::Test {
   bool draw_bit() { return random_() % 2 == 0; }
   MatmulForm draw_form() { return {draw_bit(), draw_bit(), draw_bit()}; }
 
-  /// Compares the interpreter, and machine code on every tier with tensors anywhere.
-  std::string mistake_of(const MatmulCase& row, const MatmulForm& form) {
+  /// Compares the interpreter, and machine code on every tier with tensors anywhere, but b where
+  /// that is said.
+  std::string mistake_of(const MatmulCase& row, const MatmulForm& form,
+                         std::optional<Placing> of_b = {}) {
     const FunctionPtr function = function_of(row, form);
     if (!function) return "no function";
     const std::vector<Patterns> parameters = parameters_of(row, form);
@@ -30,6 +32,7 @@ class Matmul : public testing::Test {
     if (!mistake.empty()) return "interpreter: " + mistake + "\n" + print(*function);
     std::vector<Placed> operands;
     for (const Patterns& tensor : parameters) operands.push_back({tensor, draw_placing()});
+    if (of_b) operands[1].placing = *of_b;
     mistake = mistake_on_tiers(function, operands, {{expected, draw_placing()}});
     if (mistake.empty()) return mistake;
     for (const Placed& operand : operands) mistake += " " + to_string(operand.tensor.shape);
@@ -113,6 +116,24 @@ TEST_F(Matmul, FewRowsAndColumns) {
         if (draw_bit()) row.a_zero_point = random_bytes(random_, row.a.type, {});
         if (draw_bit()) row.b_zero_point = random_bytes(random_, row.b.type, {columns});
         ASSERT_EQ(mistake_of(row, draw_form()), "") << rows << ' ' << columns << ' ' << depth;
+      }
+    }
+  }
+}
+
+/// By a b that lies as [N, K], which no kernel transposes: tails of K, of rows and of columns.
+TEST_F(Matmul, RowsByATransposedB) {
+  for (const int64_t rows : {1, 2, 3, 5, 8, 34}) {
+    for (const int64_t columns : {3, 4, 5, 8, 23}) {
+      for (const int64_t depth : {15, 16, 33, 63, 64, 67, 128, 200}) {
+        MatmulCase row = drawn({rows, depth}, {depth, columns});
+        if (draw_bit()) row.a_zero_point = random_bytes(random_, row.a.type, {});
+        if (draw_bit()) {
+          const Dims extents = draw_bit() ? Dims{} : Dims{columns};
+          row.b_zero_point = random_bytes(random_, row.b.type, extents);
+        }
+        ASSERT_EQ(mistake_of(row, {.unknown_extents = draw_bit()}, Placing::transposed), "")
+            << rows << ' ' << columns << ' ' << depth;
       }
     }
   }

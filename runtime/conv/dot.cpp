@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/conv/dot.hpp"
+
+#include <algorithm>
+
+namespace castor::detail {
+
+namespace {
+
+/// Appends a part of so many bytes to a scratch, at a cache line.
+size_t append_part(size_t& scratch_bytes, int64_t bytes) {
+  constexpr size_t line = 64;
+  const size_t offset = scratch_bytes;
+  scratch_bytes += (static_cast<size_t>(bytes) + line - 1) / line * line;
+  return offset;
+}
+
+}  // namespace
+
+uint8_t BoundDot::sign_flip() const {
+  if (!multiplies_bytes(plan.tile.engine)) return 0;
+  return operands.x_is_signed == takes_u8_by_i8(plan.tile.engine) ? 0x80 : 0;
+}
+
+Result<std::shared_ptr<const BoundDot>> bind_plan(const jit::DotPlan& plan,
+                                                  const ConvolutionBinding& by) {
+  auto bound = std::make_shared<BoundDot>();
+  bound->plan = plan;
+  bound->operands = by.operands;
+  jit::DotTile& tile = bound->plan.tile;
+  const bool has_zero_point = by.operands.x_zero_point >= 0 || bound->sign_flip() != 0;
+  tile.sums_weights = tile.sums_weights && has_zero_point;
+  auto code = by.cache.get(tile, by.target);
+  if (!code.ok()) return code.error();
+  bound->code = std::move(code).value();
+  std::fill_n(bound->tail_ones.data() + plan.step - plan.rest(), plan.rest(), std::byte{1});
+  const int64_t pixels = plan.block_tiles() * tile.pixels;
+  size_t& bytes = bound->scratch_bytes;
+  bound->parts.pixels = append_part(bytes, pixels * plan.pixel_bytes());
+  if (tile.has_zero_points) {
+    bound->parts.pixel_sums = append_part(bytes, 4 * pixels);
+    bound->parts.zero_points = append_part(bytes, 4 * plan.geometry.group_out_channels());
+  }
+  return std::shared_ptr<const BoundDot>(std::move(bound));
+}
+
+}  // namespace castor::detail

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions by dot products, ready to run: planned, with code.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+
+#include "jit/conv/dot/dot_plan.hpp"
+#include "runtime/cache/code_cache.hpp"
+#include "runtime/conv/convolution_step.hpp"
+
+namespace castor::detail {
+
+/// Parts of a task's scratch, as offsets in bytes.
+struct DotScratch {
+  size_t pixels = 0;       ///< of a block, packed
+  size_t pixel_sums = 0;   ///< of the same (DotArguments::pixel_sums)
+  size_t zero_points = 0;  ///< of a group's weights, by output channel
+};
+
+/// A convolution with a dot plan.
+struct BoundDot {
+  jit::DotPlan plan;
+  ConvolutionOperands operands;
+  KernelCodePtr<jit::DotTile> code;
+  std::array<std::byte, 64> tail_ones = {};  ///< see DotArguments
+  DotScratch parts;
+  size_t scratch_bytes = 0;
+
+  /// What is xored to elements of x, so that products of bytes take them.
+  uint8_t sign_flip() const;
+};
+
+/// Binds a convolution by its plan. Throws std::bad_alloc.
+Result<std::shared_ptr<const BoundDot>> bind_plan(const jit::DotPlan& plan,
+                                                  const ConvolutionBinding& by);
+
+/// Runs a convolution whose scratch begins at that offset. Allocates nothing.
+void run_plan(const BoundDot& bound, size_t scratch, const ConvolutionStep& step,
+              const CallMemory& memory);
+
+}  // namespace castor::detail
