@@ -32,11 +32,12 @@ std::vector<Candidate> collect(const ConvolutionProblem& problem, const Target& 
     }
     if (auto alone = plan_with(nullptr)) add(std::move(*alone), false);
   };
+  if (auto plan = plan_dot(problem, target)) add(std::move(*plan), false);
+  if (geometry.has_weights_by_image) return all;
   for (DensePlan& plan : possible_plans(problem, target)) {
     const bool applies = epilogue != nullptr && can_apply(plan, *epilogue);
     add(std::move(plan), applies);
   }
-  if (auto plan = plan_dot(problem, target)) add(std::move(*plan), false);
   add_either([&](const TileEpilogue* with) { return plan_depthwise(problem, target, with); });
   add_either([&](const TileEpilogue* with) { return plan_grouped_nhwc(problem, target, with); });
   return all;

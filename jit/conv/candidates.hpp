@@ -44,7 +44,8 @@ struct Candidate {
   double cycles = 0;              ///< the same on the target's core
 };
 
-/// All candidates by ascending cycles; at least one. `epilogue` is what follows the convolution and
+/// All candidates by ascending cycles; at least one, unless each image has weights of its own and
+/// there is no dot plan. `epilogue` is what follows the convolution and
 /// kernels may apply, or null. A pure function of its arguments, so that equal problems get equal
 /// plans on machines with equal targets.
 std::vector<Candidate> candidates(const ConvolutionProblem& problem, const Target& target,

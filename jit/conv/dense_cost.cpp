@@ -351,6 +351,12 @@ EventCounts cost_of(const DensePlan& plan, const ConvolutionProblem& problem,
   // Also where the first tile of channels adds them up: a problem does not tell one zero point of
   // all weights from several.
   if (has_window_sums && !sums_itself) block += window_sum_cost(plan, costs_on(target));
+  if (problem.has_constant_weights && !has_near_weights(plan, target)) {
+    constexpr double line_bytes = 64;
+    block[far_weights] =
+        static_cast<double>(k_group_bytes * plan.weight_k_groups() * plan.packed_group_width()) /
+        line_bytes;
+  }
   EventCounts image = block * blocks_of(plan);
   image += packing_cost(plan, problem, target);
   if (!problem.has_constant_weights) {

@@ -380,10 +380,9 @@ std::string tile_text(const DensePlan& plan) {
   }
   if (!plan.is_pixel_vectorised()) {
     return fmt::format(
-        "  tile     {} output channels in vectors of {}, by {} rows of {} pixels{}, {} k steps{}\n",
+        "  tile     {} output channels in vectors of {}, by {} rows of {} pixels{}, {} k steps\n",
         tile.channels, plan.lanes, tile.pixel_rows, tile.columns,
-        tile.store == StorePolicy::transposed ? ", transposed" : "", plan.weight_k_groups(),
-        tile.has_byte_weights ? ", weights widened as they are loaded" : "");
+        tile.store == StorePolicy::transposed ? ", transposed" : "", plan.weight_k_groups());
   }
   return fmt::format(
       "  lanes    {}, of which {} are stored\n"

@@ -148,9 +148,7 @@ struct DensePlan : PlaneAxes {
   /// Whether k steps take adjacent weights of an output channel, in the order of memory; the last
   /// one may have too few. Else k_step_weights says where each is.
   bool has_weights_in_order() const;
-  /// Bytes of a k group of weights, once the tile is chosen.
-  int64_t weight_k_group_bytes() const { return tile.has_byte_weights ? 2 : 4; }
-  /// Bytes of packed weights for that many vectors of channels, unless these are bytes.
+  /// Bytes of packed weights for that many vectors of channels.
   int64_t weight_bytes(int64_t vectors) const { return 4 * weight_k_groups() * vectors * lanes; }
   /// Channels that packed weights of a tile are laid out for: of vectors of channels all lanes.
   int packed_width(int channels) const {

@@ -40,6 +40,8 @@ constexpr bool keeps_signs(ProductEngine engine) {
 /// Whether x must be unsigned and weights signed, so that others get a sign flip.
 constexpr bool takes_u8_by_i8(ProductEngine engine) { return engine == ProductEngine::u8_i8_dot; }
 
+/// Bytes of a k group, of the input or of weights.
+inline constexpr int64_t k_group_bytes = 4;
 /// Input channels that a k group holds.
 constexpr int channels_of_k_group(ProductEngine engine) { return multiplies_bytes(engine) ? 4 : 2; }
 /// Bytes of one of them.

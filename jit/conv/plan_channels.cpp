@@ -328,17 +328,8 @@ void round_block(DensePlan& plan) {
   if (plan.block.rows < plan.rows.output) plan.block.rows -= plan.block.rows % plan.tile.pixel_rows;
 }
 
-/// Whether weights are widened each time that they are loaded: those that come from beyond L2 for
-/// few pixels, which then wait for half of the bytes. Zero points would not leave them bytes.
-bool widens_weights(const DensePlan& plan, const ConvolutionProblem& problem,
-                    const Target& target) {
-  return !multiplies_bytes(plan.engine) && problem.has_constant_weights &&
-         !problem.has_weight_zero_points && !has_near_weights(plan, target) &&
-         plan.channel_vectorised_tiles(plan.tile) <= target.tuning().dense.max_widening_tiles;
-}
-
 /// Chooses the tile of the least cycles.
-void choose_tile(DensePlan& plan, const ConvolutionProblem& problem, const Target& target) {
+void choose_tile(DensePlan& plan, const Target& target) {
   plan.tile.engine = plan.engine;
   plan.tile.pixel_step = static_cast<int32_t>(plan.source_column_step());
   if (plan.geometry.layout == ConvolutionLayout::nchw) plan.tile.store = StorePolicy::transposed;
@@ -356,8 +347,6 @@ void choose_tile(DensePlan& plan, const ConvolutionProblem& problem, const Targe
   plan.tile.transposes_registers = plan.tile.store == StorePolicy::transposed &&
                                    target.has_avx512() &&
                                    target.tuning().dense.transposes_registers;
-  plan.tile.has_byte_weights = widens_weights(plan, problem, target);
-  plan.tile.w_is_signed = plan.tile.has_byte_weights && problem.w_is_signed;
   peel_k_steps(plan.tile, plan.k_steps.size(), target);
 }
 
@@ -420,7 +409,7 @@ std::vector<DensePlan> plan_channels(const DensePlan& base, const ConvolutionPro
     plans.push_back(plan_packed(begun, {}, target));
   }
   std::erase_if(plans, [](const DensePlan& plan) { return !has_near_pixels(plan); });
-  for (DensePlan& plan : plans) choose_tile(plan, problem, target);
+  for (DensePlan& plan : plans) choose_tile(plan, target);
   return plans;
 }
 
@@ -437,7 +426,7 @@ std::vector<DensePlan> plan_tiles(const DensePlan& base, const ConvolutionProble
     if (source == RowSource::copies && !plans.empty()) continue;
     auto plan = RowPlanner(begun, problem.x_is_signed, source, target).plan();
     if (!plan || !has_near_pixels(*plan)) continue;
-    choose_tile(*plan, problem, target);
+    choose_tile(*plan, target);
     if (!problem.has_constant_weights && uses_weights_once(*plan))
       take_channels_one_by_one(*plan, target);
     plans.push_back(std::move(*plan));

@@ -31,6 +31,7 @@ bool is_pointwise(const ConvolutionAxis& axis) {
 
 ConvolutionGeometry with_joined_images(const ConvolutionGeometry& geometry) {
   const bool joins = geometry.layout == ConvolutionLayout::nhwc && geometry.batch > 1 &&
+                     !geometry.has_weights_by_image &&
                      std::ranges::all_of(geometry.axes, is_pointwise);
   int64_t pixels = geometry.batch;
   for (const ConvolutionAxis& axis : geometry.axes) pixels = saturated_product(pixels, axis.output);

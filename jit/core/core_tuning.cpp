@@ -199,6 +199,7 @@ constexpr ConvolutionCosts zen3_costs = {
         {copied_column, 8.98},
         {packed_weight, 3.32},
         {listed_weight, 9.1},
+        {far_weights, 8},  // MatMulInteger/8x.*/u8i8
         {dot_pixel, 119},
         {dot_weight, 0.02},  // MatMulInteger/1x.*/transposed_b
         {dot_result, 5.1},

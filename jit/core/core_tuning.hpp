@@ -73,9 +73,10 @@ struct DenseTuning {
   /// Transposed tiles are shuffled in registers, where a core shuffles beside two products a cycle;
   /// else parts of their rows are loaded from memory.
   bool transposes_registers = false;
-  /// Weights from beyond L2 are widened when they are loaded (i16 pairs) where a block has at most
-  /// that many tiles of pixels, each of which loads them. Measure: MatMulInteger/(1|8)x.*.
-  int64_t max_widening_tiles = 2;
+  /// Where tile registers multiply: rows up to which matrices of a batch are multiplied by a
+  /// transposed b as it lies, without them. Not measured: beyond these, 64 products for each byte
+  /// pay for its copy.
+  int64_t max_dot_rows_with_tiles = 64;
   /// Window sums of few channels: what a vector of a window's row costs, where an element that is
   /// added by itself costs 1. Between the stems of ResNet-50, which take as long either way, and of
   /// MobileNet, which gain half (channels last, Zen 5).

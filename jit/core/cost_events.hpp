@@ -50,6 +50,7 @@ namespace castor::jit {
   EVENT(copied_column, "pixel that is copied by itself")                      \
   EVENT(packed_weight, "k group of run-time weights in order, packed")         \
   EVENT(listed_weight, "the same in another order")                           \
+  EVENT(far_weights, "64 bytes of packed weights from beyond L2, for a block") \
   EVENT(dot_pixel, "pixel that is packed for dot products")                   \
   EVENT(dot_weight, "run-time weight that a dot kernel reads as it lies")     \
   EVENT(dot_result, "four results of it, whose lanes are added up")           \

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "ir/support/integer_math.hpp"
+#include "jit/conv/dot/dot_plan.hpp"
+#include "jit/core/core_tuning.hpp"
 #include "jit/plan/nest.hpp"
 
 namespace castor::jit {
@@ -88,6 +90,36 @@ std::optional<MatmulConvolution> matmul_convolution(const MatmulGeometry& matmul
   if (a_has_one && b_is_single && (gains || !b_has_one)) return with_rows_as_pixels(matmul);
   if (b_has_one) return with_columns_as_pixels(matmul);
   return std::nullopt;
+}
+
+std::optional<MatmulConvolution> matmul_by_image(const MatmulGeometry& matmul,
+                                                 const MatmulStorage& storage,
+                                                 const Target& target) {
+  const int64_t images = product(matmul.batch);
+  const bool has_ones = std::ranges::all_of(matmul.a.zero_points, is_one) &&
+                        std::ranges::all_of(matmul.b.zero_points, is_one);
+  const bool is_broadcast = product(matmul.b.batch) != images;
+  if (storage.b_is_constant || !storage.b_is_transposed || is_broadcast || !has_ones ||
+      images < 2) {
+    return std::nullopt;
+  }
+  const bool has_tiles = target.supports(Feature::amx_int8);
+  if (has_tiles && matmul.a.lines > target.tuning().dense.max_dot_rows_with_tiles) {
+    return std::nullopt;
+  }
+  MatmulConvolution convolution = {.image = MatmulImage::a,
+                                   .geometry = {.layout = ConvolutionLayout::nhwc,
+                                                .batch = images,
+                                                .channels = matmul.depth,
+                                                .out_channels = matmul.b.lines,
+                                                .axes = {pixels_of(matmul.a.lines)},
+                                                .has_weights_by_image = true},
+                                   .a_batch = matmul.batch,
+                                   .b_batch = matmul.batch,
+                                   .result = {images, matmul.a.lines, matmul.b.lines}};
+  const ConvolutionProblem problem = {.geometry = convolution.geometry,
+                                      .has_constant_weights = false};
+  return plan_dot(problem, target) ? std::optional(std::move(convolution)) : std::nullopt;
 }
 
 LikelyMatmuls::LikelyMatmuls(const Function& function) : is_constant_(constant_values(function)) {}

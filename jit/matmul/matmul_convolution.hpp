@@ -7,7 +7,8 @@
 //   b: channels-first. Columns of b are pixels, rows of a output channels: weights are a, their
 //      zero points those of a by row. Batches of both are groups, batches of b alone images, and
 //      batches of a alone more rows. Nothing is transposed.
-// The image has one zero point. y is stored as the convolution's result is.
+// By dot kernels, each image a of a batch is multiplied by weights of its own, which are a b that
+// is stored as [N, K]. The image has one zero point. y is stored as the convolution's result is.
 #pragma once
 
 #include <optional>
@@ -16,6 +17,7 @@
 #include "ir/shape/convolution.hpp"
 #include "ir/shape/matmul.hpp"
 #include "ir/verify/infer.hpp"
+#include "jit/target.hpp"
 
 namespace castor::jit {
 
@@ -42,6 +44,14 @@ struct MatmulConvolution {
 /// some by row or b is several matrices (see split_zero_points).
 std::optional<MatmulConvolution> matmul_convolution(const MatmulGeometry& matmul,
                                                     const MatmulStorage& storage);
+
+/// The product of each matrix of a batch and a transposed b of its own, by the target's dot
+/// kernels: nothing is copied. Nothing where it is none: b is a constant, lies otherwise or is
+/// broadcast, an operand has several zero points, or there is no kernel, or one of tile registers,
+/// which reuses what is transposed for many rows.
+std::optional<MatmulConvolution> matmul_by_image(const MatmulGeometry& matmul,
+                                                 const MatmulStorage& storage,
+                                                 const Target& target);
 
 /// The convolutions that the products of one function most likely become: its tensors are dense.
 class LikelyMatmuls {

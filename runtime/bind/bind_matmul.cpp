@@ -204,7 +204,7 @@ class MatmulTensors {
 }  // namespace
 
 Result<jit::MatmulConvolution> bind_matmul(const Operation& matmul, const Function& function,
-                                           ValueOrigins& origins) {
+                                           ValueOrigins& origins, const jit::Target& target) {
   const auto extents = [&](size_t operand) {
     const ValueId value = matmul.operands[operand];
     return value == no_value ? nullptr : &origins.extents_of(value);
@@ -213,10 +213,12 @@ Result<jit::MatmulConvolution> bind_matmul(const Operation& matmul, const Functi
       matmul_geometry(*extents(0), *extents(1), extents(2), extents(3));
   if (!geometry.ok()) return geometry.error();
   const TensorOrigin b = tensor_of(matmul.operands[operand_b], function, origins);
-  const auto convolution = jit::matmul_convolution(
-      *geometry, {.b_is_constant = is_packed_ahead(matmul, function, origins),
-                  .b_is_transposed = is_dense(transposed(b)) && !is_dense(b)});
-  if (convolution) return *convolution;
+  const jit::MatmulStorage storage = {.b_is_constant = is_packed_ahead(matmul, function, origins),
+                                      .b_is_transposed = is_dense(transposed(b)) && !is_dense(b)};
+  if (auto by_image = matmul_by_image(*geometry, storage, target)) return *std::move(by_image);
+  if (auto convolution = jit::matmul_convolution(*geometry, storage)) {
+    return *std::move(convolution);
+  }
   return Error{ErrorCode::internal, "matmul_integer: no convolution takes its zero points"};
 }
 

@@ -16,7 +16,7 @@ using BindTensorCopy =
 
 /// The convolution that a `matmul_integer` becomes with these origins of its operands.
 Result<jit::MatmulConvolution> bind_matmul(const Operation& matmul, const Function& function,
-                                           ValueOrigins& origins);
+                                           ValueOrigins& origins, const jit::Target& target);
 
 /// Adds the operands of that convolution to a step that has none. What the convolution cannot read
 /// as it is stored is copied first: strided operands, batches that are broadcast, and b where its

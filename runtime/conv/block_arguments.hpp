@@ -88,7 +88,7 @@ class BlockArguments {
     jit::DenseArguments arguments = k_steps_of(plan_, block_);
     call_.weights.set_arguments(place.group, tiles.first, block_.scratch, arguments);
     arguments.channel_tiles = tiles.count;
-    arguments.weight_tile_bytes = plan_.weight_k_group_bytes() * tile_k_groups(plan_);
+    arguments.weight_tile_bytes = jit::k_group_bytes * tile_k_groups(plan_);
     if (starts) slices_.leave_padding_out(plan_.channels_of(tiles.first), *starts, arguments);
     arguments.window_sums = window_sums(bound_, block_);
     if (!bound_.input_code) return arguments;
@@ -114,7 +114,7 @@ class BlockArguments {
     if (bound_.packs_by_tile || next >= plan_.channel_tiles) return;
     const int64_t steps = std::max<int64_t>(
         arguments.k_groups * ((arguments.k_step_count - tile.peeled_k_steps) / 2), 1);
-    const int64_t bytes = plan_.weight_k_group_bytes() * tile_k_groups(plan_);
+    const int64_t bytes = jit::k_group_bytes * tile_k_groups(plan_);
     const int64_t before = block_.tables.tiles_before(of) + tiles.begin;
     arguments.prefetch_step = ceil_div(bytes, steps * block_.tables.pixel_tiles);
     arguments.prefetched += bytes + before * steps * arguments.prefetch_step;

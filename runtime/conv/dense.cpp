@@ -32,8 +32,7 @@ WeightForm weight_form(const BoundDense& bound) {
   form.add(plan.engine, plan.tile.vectorised, plan.lanes, plan.tile.channels, plan.channel_tiles,
            plan.geometry.groups, plan.geometry.out_channels, plan.geometry.group_channels(),
            plan.k_groups, plan.slices, plan.rows.kernel, plan.columns.kernel,
-           plan.weight_k_groups(), plan.weight_k_group_bytes(), subtracts_from_pixels(plan),
-           plan.k_step_weights.size());
+           plan.weight_k_groups(), subtracts_from_pixels(plan), plan.k_step_weights.size());
   for (const auto& weights : plan.k_step_weights) {
     form.add(weights[0], weights[1], weights[2], weights[3]);
   }
@@ -167,12 +166,11 @@ class DenseBinder {
     const auto pack = [&](int32_t* to) {
       std::vector<int32_t> values(channels);
       set_weight_zero_points(bound_, data_of(from.zero_points, constants), values);
-      const auto pack_all = plan_.tile.has_byte_weights ? pack_byte_weights : pack_weights;
-      pack_all(plan_, bound_.weight_packers, {constants[1], operands.w_is_signed, values.data()},
-               packed_weights(plan_, to));
+      pack_weights(plan_, bound_.weight_packers,
+                   {constants[1], operands.w_is_signed, values.data()}, packed_weights(plan_, to));
     };
-    Result<PackedDwords> packed =
-        share_weights(by_.weights, weight_form(bound_), from, packed_lanes(plan_) + channels, pack);
+    Result<PackedDwords> packed = share_weights(by_.weights, weight_form(bound_), from,
+                                                packed_k_groups(plan_) + channels, pack);
     if (!packed.ok()) return packed.error();
     bound_.packed = std::move(packed).value();
     return {};

@@ -48,7 +48,7 @@ void CallWeights::set_arguments(int64_t group, int64_t tile, std::byte* scratch,
   const jit::DensePlan& plan = convolution_.plan;
   arguments.weights = by_tile ? scratch + convolution_.parts.weights
                               : reinterpret_cast<const std::byte*>(packed_.k_groups.data()) +
-                                    plan.weight_k_group_bytes() * packed_tile(plan, group, tile);
+                                    jit::k_group_bytes * packed_tile(plan, group, tile);
   arguments.start = int32_at(by_tile ? scratch : scratch_, convolution_.parts.start) + channel;
   arguments.weight_zero_points = zero_points() + channel;
 }

@@ -299,7 +299,7 @@ class DenseRun {
   // For profiles:
   /// What kernels read and write for a number of results of a part of a block.
   WorkAmount amount_of(const BlockPlace& inner, int64_t outputs, int64_t channel_tiles) const {
-    const int64_t weights = plan_.weight_k_group_bytes() * tile_k_groups(plan_);
+    const int64_t weights = jit::k_group_bytes * tile_k_groups(plan_);
     return {.bytes_read = source_bytes_of(inner) + channel_tiles * weights,
             .bytes_written = outputs * call_.output.kernel_result_bits(bound_.applies_epilogue) / 8,
             .products = outputs * jit::products_of_output(plan_.geometry)};

@@ -2,6 +2,7 @@
 #include "runtime/conv/dot.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace castor::detail {
 
@@ -13,6 +14,19 @@ size_t append_part(size_t& scratch_bytes, int64_t bytes) {
   const size_t offset = scratch_bytes;
   scratch_bytes += (static_cast<size_t>(bytes) + line - 1) / line * line;
   return offset;
+}
+
+/// Keeps weights that are known: the operand itself may lie otherwise.
+Status keep_constants(BoundDot& bound, const ConvolutionBinding& by) {
+  const std::byte* const weights = by.constants[1];
+  if (weights == nullptr) return {};
+  const auto bytes = static_cast<size_t>(bound.plan.geometry.out_channels * bound.plan.depth());
+  const WeightForm form("dot", by.target, by.operands.w_is_signed);
+  auto kept = share_weights(by.weights, form, {}, (bytes + 3) / 4,
+                            [&](int32_t* to) { std::memcpy(to, weights, bytes); });
+  if (!kept.ok()) return kept.error();
+  bound.weights = std::move(kept).value();
+  return {};
 }
 
 }  // namespace
@@ -33,6 +47,7 @@ Result<std::shared_ptr<const BoundDot>> bind_plan(const jit::DotPlan& plan,
   auto code = by.cache.get(tile, by.target);
   if (!code.ok()) return code.error();
   bound->code = std::move(code).value();
+  if (Status status = keep_constants(*bound, by); !status) return status.error();
   std::fill_n(bound->tail_ones.data() + plan.step - plan.rest(), plan.rest(), std::byte{1});
   const int64_t pixels = plan.block_tiles() * tile.pixels;
   size_t& bytes = bound->scratch_bytes;

@@ -9,6 +9,7 @@
 #include "jit/conv/dot/dot_plan.hpp"
 #include "runtime/cache/code_cache.hpp"
 #include "runtime/conv/convolution_step.hpp"
+#include "runtime/memory/weight_store.hpp"
 
 namespace castor::detail {
 
@@ -24,6 +25,7 @@ struct BoundDot {
   jit::DotPlan plan;
   ConvolutionOperands operands;
   KernelCodePtr<jit::DotTile> code;
+  PackedDwords weights;                      ///< constant ones, as they lie; else empty
   std::array<std::byte, 64> tail_ones = {};  ///< see DotArguments
   DotScratch parts;
   size_t scratch_bytes = 0;

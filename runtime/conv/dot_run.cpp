@@ -13,6 +13,14 @@ namespace castor::detail {
 
 namespace {
 
+/// Output channels of a group of an image.
+struct ChannelParts {
+  int64_t image = 0;
+  int64_t group = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
 /// Packs pixels of a call.
 class DotPixels {
  public:
@@ -25,15 +33,16 @@ class DotPixels {
     return zero_point_ + (is_signed() ? 128 : -128);
   }
 
-  /// Packs the tiles of a group's block; adds up pixels if weights have zero points.
-  void pack(int64_t group, int64_t block, std::byte* scratch) const {
+  /// Packs the tiles of a block of an image's group; adds up pixels if weights have zero points.
+  void pack(const ChannelParts& of, int64_t block, std::byte* scratch) const {
     std::byte* to = scratch + bound_.parts.pixels;
     auto* sums = reinterpret_cast<int32_t*>(scratch + bound_.parts.pixel_sums);
     const int64_t pixels = plan_.tile.pixels;
     for (int64_t tile = plan_.first_tile(block); tile < plan_.first_tile(block + 1); ++tile) {
       const int64_t first = std::min(tile * pixels, plan_.pixels - pixels);
       for (int64_t p = 0; p < pixels; ++p) {
-        const std::byte* from = x_ + (first + p) * plan_.geometry.channels + group * plan_.depth();
+        const int64_t pixel = of.image * plan_.pixels + first + p;
+        const std::byte* from = x_ + pixel * plan_.geometry.channels + of.group * plan_.depth();
         pack_pixel(from, to + p * plan_.vector_bytes());
         if (plan_.tile.has_zero_points) *sums++ = sum_of(from);
       }
@@ -81,13 +90,6 @@ class DotPixels {
   const int32_t zero_point_;  ///< as x has it
 };
 
-/// Output channels of a group.
-struct ChannelParts {
-  int64_t group = 0;
-  int64_t begin = 0;
-  int64_t end = 0;
-};
-
 /// What all tasks of a call read.
 class DotRun {
  public:
@@ -101,15 +103,18 @@ class DotRun {
         profile_(memory.profile),
         nest_(step.nest) {}
 
-  /// Parts of the output, which tasks share out: those of each group.
-  int64_t parts() const { return plan_.geometry.groups * plan_.parts(); }
+  /// Parts of the output, which tasks share out: those of each group of each image.
+  int64_t parts() const { return plan_.geometry.batch * plan_.geometry.groups * plan_.parts(); }
 
   /// The parts from `begin` to `end`, in a scratch of the task's own.
   void run(int64_t begin, int64_t end, std::byte* scratch) const {
     while (begin < end) {
       const int64_t group = begin / plan_.parts();
       const int64_t first = begin % plan_.parts();
-      const ChannelParts parts = {group, first, std::min(first + end - begin, plan_.parts())};
+      const ChannelParts parts = {.image = group / plan_.geometry.groups,
+                                  .group = group % plan_.geometry.groups,
+                                  .begin = first,
+                                  .end = std::min(first + end - begin, plan_.parts())};
       run_group(parts, scratch);
       begin += parts.end - parts.begin;
     }
@@ -118,6 +123,13 @@ class DotRun {
  private:
   int64_t channel(int64_t group, int64_t part) const {
     return group * plan_.geometry.group_out_channels() + plan_.first_channel(part);
+  }
+  const std::byte* weights(const OutputPiece& of) const {
+    const int64_t before = plan_.geometry.has_weights_by_image ? of.image : 0;
+    const int64_t row = before * plan_.geometry.out_channels + of.channel;
+    const bool has_constants = !bound_.weights.empty();
+    const auto* const kept = reinterpret_cast<const std::byte*>(bound_.weights.data());
+    return (has_constants ? kept : operands_[1]) + row * plan_.depth();
   }
   int32_t* zero_points(std::byte* scratch) const {
     return reinterpret_cast<int32_t*>(scratch + bound_.parts.zero_points);
@@ -128,7 +140,7 @@ class DotRun {
     for (int64_t block = 0; block < plan_.blocks; ++block) {
       const int64_t count = plan_.first_pixel(block + 1) - plan_.first_pixel(block);
       const WorkTimer timer(profile_, nest_, Work::pack_input);
-      pixels_.pack(parts.group, block, scratch);
+      pixels_.pack(parts, block, scratch);
       timer.done([&] {
         return WorkAmount{.bytes_read = count * plan_.depth(),
                           .bytes_written = count * plan_.pixel_bytes()};
@@ -136,7 +148,7 @@ class DotRun {
       const int64_t at_once = parts_at_once(count);
       for (int64_t part = parts.begin; part < parts.end; part += at_once) {
         const int64_t end = std::min(part + at_once, parts.end);
-        run_block({parts.group, part, end}, block, parts, scratch);
+        run_block({parts.image, parts.group, part, end}, block, parts, scratch);
       }
     }
   }
@@ -163,6 +175,7 @@ class DotRun {
                  std::byte* scratch) const {
     const WorkTimer timer(profile_, nest_, Work::block);
     const OutputPiece piece = {
+        .image = parts.image,
         .channel = channel(parts.group, parts.begin),
         .channels = plan_.first_channel(parts.end) - plan_.first_channel(parts.begin),
         .pixel = plan_.first_pixel(block),
@@ -172,7 +185,7 @@ class DotRun {
     const int64_t before = channel(of_task.group, of_task.begin);
     const jit::DotArguments arguments = {
         .pixels = scratch + bound_.parts.pixels,
-        .weights = operands_[1] + piece.channel * plan_.depth(),
+        .weights = weights(piece),
         .channel_step = plan_.depth(),
         .steps = plan_.whole_steps(),
         .tail = plan_.rest() - plan_.step,

@@ -351,11 +351,6 @@ size_t packed_k_groups(const jit::DensePlan& plan) {
                              plan.weight_k_groups());
 }
 
-size_t packed_lanes(const jit::DensePlan& plan) {
-  const auto k_group_bytes = static_cast<size_t>(plan.weight_k_group_bytes());
-  return ceil_div(packed_k_groups(plan) * k_group_bytes, sizeof(int32_t));
-}
-
 int64_t tile_k_groups(const jit::DensePlan& plan) {
   return plan.packed_width(plan.tile.channels) * plan.weight_k_groups();
 }
@@ -379,18 +374,6 @@ void pack_weights(const jit::DensePlan& plan, const WeightPackers& packers,
       packer.pack_tile(group, tile, to.k_groups.data() + packed_tile(plan, group, tile),
                        to.sums.data() + first);
     }
-  }
-}
-
-/// Without zero points, i16 pairs are the bytes that weights are.
-void pack_byte_weights(const jit::DensePlan& plan, const WeightPackers& packers,
-                       const WeightInput& input, const DenseWeights<int32_t>& to) {
-  std::vector<int32_t> pairs(packed_k_groups(plan));
-  pack_weights(plan, packers, input, {pairs, to.sums});
-  auto* bytes = reinterpret_cast<uint8_t*>(to.k_groups.data());
-  for (const int32_t pair : pairs) {
-    *bytes++ = static_cast<uint8_t>(pair);
-    *bytes++ = static_cast<uint8_t>(pair >> 16);
   }
 }
 

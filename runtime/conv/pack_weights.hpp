@@ -70,24 +70,18 @@ int64_t tile_k_groups(const jit::DensePlan& plan);
 /// Where the packed weights of a group's tile begin, in k groups.
 int64_t packed_tile(const jit::DensePlan& plan, int64_t group, int64_t tile);
 
-/// 32-bit lanes that all packed weights take.
-size_t packed_lanes(const jit::DensePlan& plan);
-
 /// The parts of packed weights that begin at `data`.
 template <class Int>
 DenseWeights<Int> packed_weights(const jit::DensePlan& plan, Int* data) {
-  const size_t count = packed_lanes(plan);
+  const size_t count = packed_k_groups(plan);
   return {{data, count}, {data + count, static_cast<size_t>(plan.geometry.out_channels)}};
 }
 
 /// Whether packing all weights is faster than tile by tile: groups have few output channels.
 bool packs_groups_at_once(const jit::DensePlan& plan);
-/// Packs all weights, and adds them up; as i32 even where kernels widen bytes.
+/// Packs all weights, and adds them up.
 void pack_weights(const jit::DensePlan& plan, const WeightPackers& packers,
                   const WeightInput& input, const DenseWeights<int32_t>& to);
-/// Packs weights that kernels widen: `to` has room for bytes.
-void pack_byte_weights(const jit::DensePlan& plan, const WeightPackers& packers,
-                       const WeightInput& input, const DenseWeights<int32_t>& to);
 /// Packs one tile of a group alone to `to`, and adds up its channels.
 void pack_weight_tile(const jit::DensePlan& plan, const WeightPackers& packers,
                       const WeightInput& input, int64_t group, int64_t tile, int32_t* to,

@@ -85,7 +85,7 @@ void InnerSlices::leave_padding_out(int channels, const TileStarts& starts,
   arguments.start = starts.data();
   arguments.k_steps += first_;
   arguments.k_step_count = end_ - first_;
-  arguments.weights += plan_.weight_k_group_bytes() * plan_.packed_width(channels) * first_;
+  arguments.weights += jit::k_group_bytes * plan_.packed_width(channels) * first_;
 }
 
 }  // namespace castor::detail

@@ -72,8 +72,6 @@ inline std::vector<DenseTile> channel_tiles_of(const Target& target) {
               .group_rows = rows_of_group(1 + (channels - 1) / lanes, target)};
           const bool has_pairs = tile.engine == ProductEngine::i16_pairs;
           tile.has_sign_flip = !has_pairs && (options & 8) != 0;
-          tile.has_byte_weights = has_pairs && (options & 8) != 0;
-          tile.w_is_signed = tile.has_byte_weights && columns % 2 == 0;
           tile.transposes_registers = (options & 16) != 0;
           if (fits(tile, target)) tiles.push_back(tile);
         }

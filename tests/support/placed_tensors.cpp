@@ -21,6 +21,9 @@ Dims strides_of(const Dims& shape, Placing placing) {
       strides[axis] = step;
       step *= std::max<int64_t>(shape[axis], 1);
     }
+  } else if (placing == Placing::exchanged && rank > 1) {
+    strides[rank - 2] = 1;
+    strides[rank - 1] = std::max<int64_t>(shape[rank - 2], 1);
   } else if (placing == Placing::spaced || placing == Placing::inside) {
     for (int axis = rank - 1; axis >= 0; --axis) {
       strides[axis] = step;

@@ -19,9 +19,10 @@ enum class Placing : uint8_t {
   at_begin,    ///< dense, its first byte against the page before it
   spaced,      ///< with gaps along every axis
   transposed,  ///< its axes in reverse order, without gaps
+  exchanged,   ///< its last two axes exchanged, without gaps
   inside,      ///< as rows of a larger tensor, some elements after its beginning
 };
-inline constexpr int placings = 5;
+inline constexpr int placings = 6;
 
 /// A tensor and its memory. A result says what it must be, or, without elements, only its type
 /// and shape.

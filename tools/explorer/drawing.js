@@ -110,33 +110,48 @@ function dense_blocks(plan) {
 
 // ---- the register tile
 
-function tile_drawing(plan) {
-  const {tile} = plan;
-  const by_pixels = tile.vectorised === 'pixels';
-  const cell = {width: Math.min(64, 216 / tile.nr), height: Math.min(18, 200 / tile.mr)};
+/** Accumulators, rows by columns of vectors, with an operand of each row and of each column. */
+function accumulators_drawing(name, rows, columns, above, row_operand, caption) {
+  const cell = {width: Math.min(64, 216 / columns), height: Math.min(18, 200 / rows)};
   const left = 58;
   const top = 34;
   const shapes = [];
-  for (let column = 0; column < tile.nr; ++column) {
+  for (let column = 0; column < columns; ++column) {
     shapes.push(shape('rect', {class: 'operand', x: left + column * cell.width, y: top - 22,
       width: cell.width - 2, height: 16, rx: 2}));
   }
-  for (let row = 0; row < tile.mr; ++row) {
+  for (let row = 0; row < rows; ++row) {
     const y = top + row * cell.height;
-    shapes.push(shape('rect', {class: 'broadcast', x: left - 22, y, width: 16, height: cell.height - 2, rx: 2}));
-    for (let column = 0; column < tile.nr; ++column) {
+    shapes.push(shape('rect', {class: row_operand, x: left - 22, y, width: 16, height: cell.height - 2, rx: 2}));
+    for (let column = 0; column < columns; ++column) {
       shapes.push(shape('rect', {class: 'accumulator', x: left + column * cell.width, y,
         width: cell.width - 2, height: cell.height - 2, rx: 2},
       title_of(`accumulator: row ${row}, vector ${column}`)));
     }
   }
-  const height = top + tile.mr * cell.height;
-  shapes.push(label(left, 9, `${tile.nr} vector${tile.nr > 1 ? 's' : ''} of ${plan.lanes} ${by_pixels ? 'pixels' : 'channels'}`));
-  shapes.push(label(left - 28, top + tile.mr * cell.height / 2, `${tile.mr}`, {class: 'end'}));
+  const height = top + rows * cell.height;
+  shapes.push(label(left, 9, above));
+  shapes.push(label(left - 28, top + rows * cell.height / 2, `${rows}`, {class: 'end'}));
+  return drawing(name, left + Math.max(columns * cell.width, 112) + 2, height + 4,
+    `${rows} × ${columns} accumulators; ${caption}`, ...shapes);
+}
+
+function tile_drawing(plan) {
+  const {tile} = plan;
+  const by_pixels = tile.vectorised === 'pixels';
   const rows = by_pixels ? 'weights of output channels' : 'pixels';
-  return drawing('Register tile', left + Math.max(tile.nr * cell.width, 112) + 2, height + 4,
-    `${tile.mr} × ${tile.nr} accumulators; rows: ${rows}, broadcast` +
-    (tile.hasTileRegisters ? ' (in tile registers)' : '') + `; ${number_text(plan.kSteps)} k steps`, ...shapes);
+  return accumulators_drawing('Register tile', tile.mr, tile.nr,
+    `${tile.nr} vector${tile.nr > 1 ? 's' : ''} of ${plan.lanes} ${by_pixels ? 'pixels' : 'channels'}`, 'broadcast',
+    `rows: ${rows}, broadcast` + (tile.hasTileRegisters ? ' (in tile registers)' : '') +
+    `; ${number_text(plan.kSteps)} k steps`);
+}
+
+/** Vectors along K of some pixels by those of four output channels. */
+function dot_drawing(plan) {
+  return accumulators_drawing('Dot products', plan.tilePixels, plan.tileChannels,
+    `weights of ${plan.tileChannels} output channels`, 'operand',
+    `rows: packed pixels; each vector has ${plan.step} elements along K, ${number_text(plan.steps)} of which make the ` +
+    `${number_text(plan.depth)} of a pixel; lanes are added up at the end`);
 }
 
 // ---- sliding kernels
@@ -184,7 +199,7 @@ function convolution_view(nest, index) {
     (geometry.groups > 1 ? ` in ${geometry.groups} groups` : '') + `; ${geometry.axes.map(axis).join(' × ')}`;
   const figures = plan.kind === 'dense' ?
     [dense_blocks(plan), tile_drawing(plan), plan.source.kind === 'planes' ? plane_drawing(plan) : rows_drawing(plan),
-      weights_drawing(plan, geometry)] :
+      weights_drawing(plan, geometry)] : plan.kind === 'dot' ? [dot_drawing(plan)] :
     [sliding_blocks(plan), slide_drawing(plan), panel_drawing(plan, geometry)];
   return element('article', {}, element('h2', {}, `Convolution of nest ${index}`, element('small', {}, facts)),
     candidates_table(candidates), element('div', {class: 'figures'}, ...figures));

@@ -205,12 +205,9 @@ json plan_json(const jit::GroupedNhwcPlan& plan) {
 json plan_json(const jit::DotPlan& plan) {
   return {{"kind", "dot"},
           {"engine", names_of(plan.tile.engine)[static_cast<size_t>(plan.tile.engine)]},
-          {"pixels", plan.pixels},
           {"tilePixels", plan.tile.pixels},
           {"tileChannels", jit::DotTile::channels},
-          {"channels", plan.geometry.out_channels},
-          {"groups", plan.geometry.groups},
-          {"depth", plan.geometry.group_channels()},
+          {"depth", plan.depth()},
           {"step", plan.step},
           {"steps", plan.steps()}};
 }

@@ -198,21 +198,14 @@ void KStep::emit_vectors(int position, int first, int end) {
   const Section loads =
       code_.section(by_pixels() ? CodeSection::load_pixels : CodeSection::load_weights);
   for (int i = first; i < end; ++i) {
-    const Xbyak::Address from = code_.ptr[vector_address(i, position)];
-    if (!tile_.has_byte_weights) {
-      code_.vmovups(vector(i), from);
-    } else if (tile_.w_is_signed) {
-      code_.vpmovsxbw(vector(i), from);
-    } else {
-      code_.vpmovzxbw(vector(i), from);
-    }
+    code_.vmovups(vector(i), code_.ptr[vector_address(i, position)]);
   }
 }
 
 /// The operands: packed weights are consecutive, input is at the k step's pixel.
 RegExp KStep::vector_address(int vector, int position) const {
   if (by_pixels()) return reg::pixel + vector * vector_bytes();
-  return reg::weights + (position * weight_bytes() + vector * weight_vector_bytes());
+  return reg::weights + (position * weight_bytes() + vector * vector_bytes());
 }
 
 RegExp KStep::row_address(int row, int position) const {

@@ -82,7 +82,7 @@ class KStep final : RegisterTile {
   void emit(const RegExp& at, int position, const TileRows& rows);
   void emit_prefetch_of_next_weights();
   /// Bytes of the weights of one k step.
-  int weight_bytes() const { return by_pixels() ? 4 * rows_ : vectors_ * weight_vector_bytes(); }
+  int weight_bytes() const { return by_pixels() ? 4 * rows_ : row_bytes(); }
 
  private:
   void emit_vectors(int position, int first, int end);
@@ -91,10 +91,6 @@ class KStep final : RegisterTile {
   void emit_passing_pixels(int position, const TileRows& rows);
   /// A row of the tile times the vectors of the k step from `first` to `end`.
   void emit_products(int row, int position, int first, int end);
-  /// Bytes that become a vector of channels' weights.
-  int weight_vector_bytes() const {
-    return tile_.has_byte_weights ? vector_bytes() / 2 : vector_bytes();
-  }
   RegExp vector_address(int vector, int position) const;
   RegExp row_address(int row, int position) const;
   /// The constant of sign flips: products of bytes need no register of their own.

@@ -204,9 +204,6 @@ bool fits(const DenseTile& tile, const Target& target) {
   const bool takes_sign_flip = tile.vectorised == Vectorised::channels &&
                                tile.source == PixelSource::packed && takes_u8_by_i8(tile.engine);
   if (tile.has_sign_flip && !takes_sign_flip) return false;
-  const bool widens_weights =
-      tile.vectorised == Vectorised::channels && tile.engine == ProductEngine::i16_pairs;
-  if (tile.has_byte_weights && !widens_weights) return false;
   const int rows = tile.rows() + (sums_pixels ? 1 : 0);
   const int used = rows * tile.vectors_of(lanes) + tile.held_vectors(lanes) +
                    dense::work_registers + (sums_pixels ? 1 : 0);

@@ -103,9 +103,6 @@ struct DenseTile {
   /// Channel-vectorised, of u8 by i8: whether x is signed and read where it is, so that it gets its
   /// sign flip operand by operand.
   bool has_sign_flip = false;
-  /// Channel-vectorised, of i16 pairs: whether weights are packed as bytes, of the sign that
-  /// `w_is_signed` says, and widened when they are loaded: half as much comes from beyond L2.
-  bool has_byte_weights = false;
   /// Transposed, with AVX-512 and without tile registers, epilogue and peeled k steps: whether
   /// accumulators are transposed by shuffles in registers, not by loads of their parts from the
   /// staging buffer. Plans may have it with both of these (kernel_tile, dense_plan.hpp).
@@ -196,7 +193,6 @@ struct DenseTile {
         field("reads_input_once", &DenseTile::reads_input_once),
         field("loops_k_groups", &DenseTile::loops_k_groups),
         field("sign_flip", &DenseTile::has_sign_flip),
-        field("byte_weights", &DenseTile::has_byte_weights),
         field("transposes_registers", &DenseTile::transposes_registers),
         field("row_pitch", &DenseTile::row_pitch), field("step_bytes", &DenseTile::step_bytes),
         field("signed_x", &DenseTile::x_is_signed), field("signed_w", &DenseTile::w_is_signed),

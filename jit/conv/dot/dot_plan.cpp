@@ -14,10 +14,16 @@ namespace {
 /// The most pixels of a block, seven channels of which are a piece of any output.
 constexpr int64_t max_piece_pixels = 256;
 
-/// Whether pixels are rows of adjacent channels, and each output takes the one at its position.
-bool has_pixel_rows(const ConvolutionGeometry& geometry) {
-  return geometry.layout == ConvolutionLayout::nhwc && geometry.batch == 1 &&
-         std::ranges::all_of(geometry.axes, is_pointwise);
+/// How many pixels there are, if they are rows of adjacent channels, as a single one always is, and
+/// each output takes the one at its position; else 0.
+int64_t pixels_of(const ConvolutionGeometry& geometry) {
+  const bool is_one = geometry.batch == 1 || geometry.has_weights_by_image;
+  if (!is_one || !std::ranges::all_of(geometry.axes, is_pointwise)) return 0;
+  int64_t pixels = 1;
+  for (const ConvolutionAxis& axis : geometry.axes) {
+    pixels = saturated_product(pixels, axis.output);
+  }
+  return geometry.layout == ConvolutionLayout::nhwc || pixels == 1 ? pixels : 0;
 }
 
 /// The tile with the most pixels that there are registers for, which divide evenly.
@@ -37,14 +43,12 @@ DotTile tile_of(const ConvolutionProblem& problem, int64_t pixels, const Target&
 }  // namespace
 
 std::optional<DotPlan> plan_dot(const ConvolutionProblem& problem, const Target& target) {
-  if (!has_pixel_rows(problem.geometry) || problem.has_constant_weights) return std::nullopt;
   DotPlan plan;
   plan.geometry = problem.geometry;
-  plan.pixels = 1;
-  for (const ConvolutionAxis& axis : plan.geometry.axes) {
-    plan.pixels = saturated_product(plan.pixels, axis.output);
-  }
+  plan.pixels = pixels_of(plan.geometry);
+  if (plan.pixels == 0) return std::nullopt;
   plan.tile = tile_of(problem, plan.pixels, target);
+  if (problem.has_constant_weights && multiplies_bytes(plan.tile.engine)) return std::nullopt;
   plan.step = dot_step(plan.tile.engine, target);
   if (plan.whole_steps() == 0 || plan.parts() == 0) return std::nullopt;
   const int64_t near_bytes = l2_share(target, target.tuning().block.packed_l2_eighths);

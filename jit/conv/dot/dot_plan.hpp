@@ -48,8 +48,9 @@ struct DotPlan {
 };
 
 /// The plan of a convolution that has output elements; nothing where there is none: pixels are not
-/// rows of adjacent channels, each used by itself, weights are constant, or there are less than a
-/// step of them or than four output channels in a group.
+/// rows of adjacent channels, each used by itself, there are less than a step of weights or than
+/// four output channels in a group, or weights are constants and multiplied as bytes, which are
+/// packed once.
 std::optional<DotPlan> plan_dot(const ConvolutionProblem& problem, const Target& target);
 
 /// The plan in words.

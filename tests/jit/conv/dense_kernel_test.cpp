@@ -62,7 +62,6 @@ class KernelOperands {
       : tile_(tile), channels_(channels), random_(random) {
     fill(inputs_, inputs + max_offset);
     fill(weights_, k_steps * channels);
-    if (tile.has_byte_weights) narrow_weights();
     fill(start_, channels);
     fill(zero_points_, channels);
     fill(window_sums_, sums);
@@ -74,9 +73,7 @@ class KernelOperands {
     arguments_ = {.source = reinterpret_cast<const std::byte*>(inputs_.data()),
                   .k_steps = offsets_.data(),
                   .k_step_count = static_cast<int64_t>(offsets_.size()),
-                  .weights = tile_.has_byte_weights
-                                 ? reinterpret_cast<const std::byte*>(byte_weights_.data())
-                                 : reinterpret_cast<const std::byte*>(weights_.data()),
+                  .weights = reinterpret_cast<const std::byte*>(weights_.data()),
                   .start = start_.data(),
                   .weight_zero_points = zero_points_.data(),
                   .window_sums = window_sums_.data(),
@@ -92,20 +89,6 @@ class KernelOperands {
       to.push_back(kind == 0   ? -1
                    : kind == 1 ? int32_t(0x80808080)
                                : static_cast<int32_t>(random_()));
-    }
-  }
-
-  /// Makes words of weights the values of bytes, which the kernel gets.
-  void narrow_weights() {
-    for (int32_t& pair : weights_) {
-      uint32_t words = 0;
-      for (const int word : {0, 1}) {
-        const auto byte = static_cast<uint8_t>(pair >> 16 * word);
-        const int16_t value = tile_.w_is_signed ? static_cast<int8_t>(byte) : int16_t{byte};
-        words |= uint32_t{static_cast<uint16_t>(value)} << 16 * word;
-        byte_weights_.push_back(byte);
-      }
-      pair = static_cast<int32_t>(words);
     }
   }
 
@@ -151,7 +134,6 @@ class KernelOperands {
   const int channels_;
   std::mt19937_64& random_;
   std::vector<int32_t> inputs_, weights_, start_, zero_points_, window_sums_, offsets_, output_;
-  std::vector<uint8_t> byte_weights_;
   DenseArguments arguments_;
 };
 

@@ -313,42 +313,35 @@ TEST(DensePlans, ReadsSignedInputInPlaceWhereThatCostsLess) {
   }
 }
 
-/// Bytes that are widened when they are loaded pay where they come from beyond L2 for few pixels.
-TEST(DensePlans, WidensWeightsThatManyBytesWaitFor) {
+/// Without products of bytes, rows along K are multiplied by weights as they lie, which stay bytes:
+/// constant ones that come from beyond L2 for few pixels, and those of the call.
+TEST(DensePlans, LeavesRowsAlongKToDotKernels) {
   struct Row {
     int64_t pixels;
     int64_t channels;
-    bool has_zero_points;
     bool is_constant;
-    bool widens;
+    bool is_dot;       ///< by i16 pairs
+    bool is_byte_dot;  ///< by products of bytes
   };
   const Row rows[] = {
-      {1, 1024, false, true, true},   {8, 1024, false, true, true},
-      {64, 1024, false, true, false},  // which share what is widened
-      {1, 64, false, true, false},     // in L2
-      {1, 1024, true, true, false},    // zero points would not leave them bytes
-      {1, 1024, false, false, false},  // packed in each call
+      {1, 1024, true, true, false}, {8, 1024, true, true, false}, {1, 1024, false, true, true},
+      {8, 1024, false, true, true}, {1, 8, false, false, false},  // less than a step
   };
   const ConvolutionOptions last = {.layout = ConvolutionLayout::nhwc};
   for (const Tier tier : tiers) {
-    const Target target{tier};
+    const Target target{.tier = tier, .core = Core::zen3};
+    const bool has_pairs = product_engine_of(target) == ProductEngine::i16_pairs;
     for (const Row& row : rows) {
-      for (const bool w_is_signed : {false, true}) {
+      for (const bool has_zero_points : {false, true}) {
         const ConvolutionProblem problem = {
             .geometry =
                 geometry_of({1, row.pixels, row.channels}, {row.channels, row.channels, 1}, last),
-            .w_is_signed = w_is_signed,
-            .has_weight_zero_points = row.has_zero_points,
+            .has_weight_zero_points = has_zero_points,
             .has_constant_weights = row.is_constant};
-        const auto plan = std::get<DensePlan>(choose(problem, target).plan);
-        const bool has_pairs = product_engine_of(target) == ProductEngine::i16_pairs;
-        EXPECT_EQ(plan.tile.has_byte_weights, row.widens && has_pairs)
-            << name_of(tier) << ", " << row.pixels << " pixels\n"
-            << print(plan);
-        EXPECT_EQ(plan.weight_k_group_bytes(), plan.tile.has_byte_weights ? 2 : 4);
-        if (plan.tile.has_byte_weights) {
-          EXPECT_EQ(plan.tile.w_is_signed, w_is_signed);
-        }
+        const Candidate chosen = choose(problem, target);
+        EXPECT_EQ(name_of(chosen) == "dot", has_pairs ? row.is_dot : row.is_byte_dot)
+            << name_of(tier) << ", " << row.pixels << " pixels of " << row.channels << ": "
+            << name_of(chosen);
       }
     }
   }

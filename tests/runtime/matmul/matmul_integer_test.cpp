@@ -132,9 +132,34 @@ TEST_F(Matmul, RowsByATransposedB) {
           const Dims extents = draw_bit() ? Dims{} : Dims{columns};
           row.b_zero_point = random_bytes(random_, row.b.type, extents);
         }
-        ASSERT_EQ(mistake_of(row, {.unknown_extents = draw_bit()}, Placing::transposed), "")
+        ASSERT_EQ(mistake_of(row, {.unknown_extents = draw_bit()}, Placing::exchanged), "")
             << rows << ' ' << columns << ' ' << depth;
       }
+    }
+  }
+}
+
+/// Each matrix of a batch by a b of its own that lies as [N, K]: batches of both, of one alone, and
+/// with a zero point of each matrix, which copies b.
+TEST_F(Matmul, BatchesByATransposedB) {
+  const std::pair<Dims, Dims> batches[] = {{{3}, {3}},    {{2, 3}, {2, 3}}, {{2, 3}, {3}},
+                                           {{3}, {2, 3}}, {{1}, {4}},       {{}, {4}},
+                                           {{4}, {1}}};
+  for (const auto& [of_a, of_b] : batches) {
+    for (const auto& [rows, depth, columns] :
+         {std::array<int64_t, 3>{1, 64, 9}, {4, 67, 4}, {7, 130, 33}, {2, 9, 5}, {3, 64, 3}}) {
+      Dims a = of_a;
+      Dims b = of_b;
+      for (const int64_t extent : {rows, depth}) a.push_back(extent);
+      for (const int64_t extent : {depth, columns}) b.push_back(extent);
+      MatmulCase row = drawn(a, b);
+      if (draw_bit()) row.a_zero_point = random_bytes(random_, row.a.type, {});
+      if (draw_bit()) {
+        const bool by_matrix = of_b.rank() == 1 && draw_bit();
+        const Dims extents = by_matrix ? Dims{of_b[0], 1, 1} : Dims{};
+        row.b_zero_point = random_bytes(random_, row.b.type, extents);
+      }
+      ASSERT_EQ(mistake_of(row, {.unknown_extents = draw_bit()}, Placing::exchanged), "");
     }
   }
 }

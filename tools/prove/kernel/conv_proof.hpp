@@ -5,6 +5,7 @@
 #pragma once
 
 #include "jit/conv/dense/tile_spec.hpp"
+#include "jit/conv/dot/dot_spec.hpp"
 #include "jit/conv/pack/pack_input.hpp"
 #include "jit/conv/pack/pack_weights.hpp"
 #include "jit/conv/sliding/sliding_spec.hpp"
@@ -42,5 +43,6 @@ Result<ConvProof> prove_kernel(const KernelSubject<jit::DepthwiseSpec>& kernel,
                                const Decide& decide);
 Result<ConvProof> prove_kernel(const KernelSubject<jit::GroupedNhwcSpec>& kernel,
                                const Decide& decide);
+Result<ConvProof> prove_kernel(const KernelSubject<jit::DotTile>& kernel, const Decide& decide);
 
 }  // namespace castor::prove

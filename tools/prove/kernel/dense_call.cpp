@@ -158,8 +158,7 @@ void DenseCall::lay_out_operands(KernelCall& call) {
     arguments_.source = pointer_to<const std::byte>(x_.address);
   }
   w_ = call.add_inputs("w", counts_.channel_tiles * weight_steps() * weight_width() * elements(),
-                       8 * bytes_of_weight(tile_));
-  w_.elements = weights_as_multiplied(tile_, std::move(w_.elements));
+                       8 * element_bytes());
   arguments_.weights = pointer_to<const std::byte>(w_.address);
   start_ = call.add_inputs("start", read_channels(), 32);
   arguments_.start = pointer_to<const int32_t>(start_.address);

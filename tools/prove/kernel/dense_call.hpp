@@ -70,7 +70,7 @@ class DenseCall {
   bool takes_input() const { return tile_.source != jit::PixelSource::packed; }
   int element_bytes() const { return jit::bytes_of_channel(tile_.engine); }
   /// Bytes of a k group of weights.
-  int weight_bytes() const { return elements() * bytes_of_weight(tile_); }
+  int weight_bytes() const { return elements() * element_bytes(); }
   int elements() const { return jit::channels_of_k_group(tile_.engine); }
   int64_t channels() const { return int64_t{tile_.channels} * counts_.channel_tiles; }
   /// Bytes of a pixel that a k step takes.

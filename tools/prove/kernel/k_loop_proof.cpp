@@ -79,11 +79,10 @@ class KStepsCall {
     for (int k = 0; k < k_steps_at_once; ++k) {
       const Word at = variables[source] + number(offsets[static_cast<size_t>(k)]);
       takes_input() ? add_input(machine, variables, at, k) : add_pixels(machine, at, k);
-      const int width = bytes_of_weight(tile_);
-      weights_.push_back(
-          weights_as_multiplied(tile_, add_inputs(machine, fmt::format("w{}", k),
-                                                  variables[weights] + number(k * weight_bytes()),
-                                                  weight_bytes() / width, 8 * width)));
+      const int width = jit::bytes_of_channel(tile_.engine);
+      weights_.push_back(add_inputs(machine, fmt::format("w{}", k),
+                                    variables[weights] + number(k * weight_bytes()),
+                                    weight_bytes() / width, 8 * width));
     }
     sums_.make_inputs(machine);
   }
@@ -98,7 +97,7 @@ class KStepsCall {
   int elements() const { return jit::channels_of_k_group(tile_.engine); }
   int weight_bytes() const {
     const int k_groups = is_along_pixels() ? tile_.rows() : sums_.vectors() * sums_.lanes();
-    return k_groups * elements() * bytes_of_weight(tile_);
+    return k_groups * static_cast<int>(jit::k_group_bytes);
   }
 
  private:

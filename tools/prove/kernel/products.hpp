@@ -31,21 +31,6 @@ inline ProductSigns signs_of(const jit::DenseTile& tile) {
                           : signs_of(tile.engine);
 }
 
-/// Bytes of an element of a tile's weights in memory.
-inline int bytes_of_weight(const jit::DenseTile& tile) {
-  return tile.has_byte_weights ? 1 : jit::bytes_of_channel(tile.engine);
-}
-
-/// Elements of weights as they are multiplied, of those in memory.
-inline std::vector<Term> weights_as_multiplied(const jit::DenseTile& tile,
-                                               std::vector<Term> elements) {
-  if (!tile.has_byte_weights) return elements;
-  for (Term& element : elements) {
-    element = tile.w_is_signed ? extend_sign(element, 16) : extend_zero(element, 16);
-  }
-  return elements;
-}
-
 /// An element of the input that a kernel interleaves, as it is multiplied and packed.
 inline Term pixel_as_multiplied(const jit::DenseTile& tile, const Term& element) {
   const bool is_signed = tile.source == jit::PixelSource::signed_input;

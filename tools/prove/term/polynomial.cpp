@@ -40,6 +40,10 @@ class Expansion {
     return result;
   }
 
+  static bool is_constant(const Polynomial& a) {
+    return a.empty() || (a.size() == 1 && a.begin()->first.empty());
+  }
+
   static Polynomial atom(const Term& term) { return {{{term.id()}, 1}}; }
 
   void add_to(Polynomial& to, const std::vector<uint32_t>& factors, Bits coefficient) const {
@@ -62,16 +66,9 @@ class Expansion {
   Polynomial product(const Term& term) {
     const Polynomial a = of(term.operand(0));
     const Polynomial b = of(term.operand(1));
-    if (a.size() * b.size() > max_products) return atom(term);
-    Polynomial result;
-    for (const auto& [x, of_x] : a) {
-      for (const auto& [y, of_y] : b) {
-        std::vector<uint32_t> factors;
-        std::ranges::merge(x, y, std::back_inserter(factors));
-        add_to(result, factors, of_x * of_y);
-      }
-    }
-    return result;
+    const bool is_scaled = is_constant(a) || is_constant(b);
+    if (!is_scaled && a.size() * b.size() > max_products) return atom(term);
+    return multiplied(a, b);
   }
 
   /// The operand of a complement.
