@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <span>
 #include <utility>
 
@@ -70,7 +71,9 @@ std::vector<Candidate> candidates(const ConvolutionProblem& problem, const Targe
 
 Candidate choose(const ConvolutionProblem& problem, const Target& target,
                  const TileEpilogue* epilogue) {
-  return std::move(candidates(problem, target, epilogue).front());
+  std::vector<Candidate> all = candidates(problem, target, epilogue);
+  assert(!all.empty());
+  return std::move(all.front());
 }
 
 std::string name_of(const Candidate& candidate) {

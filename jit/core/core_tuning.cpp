@@ -25,7 +25,7 @@ constexpr EventCycles cycles_of(std::initializer_list<EventRow> rows, EventCycle
 }
 
 // clang-format off
-/// Of golden_cove, and of the cores that were not swept. Fitted by
+/// The costs on golden_cove, and on cores that were not swept. Fitted by
 /// tools/fit-convolution-costs to bench/data/sweep-granite-rapids-fit.csv and to other tiers, but
 /// for what decides register tiles, which measurements of single layers decided, and for
 /// packed_by_narrow_kernel (of i16 pairs on Zen 3: castor-sweep --layers --matching 1x1; --random
@@ -65,7 +65,8 @@ constexpr ConvolutionCosts fitted_costs = {
         {copied_column, 14.6},
         {packed_weight, 0.855},
         {listed_weight, 3.63},
-        {dot_pixel, 100},  // not measured, nor what follows: about Zen 3's
+        {far_weights, 8},  // not measured: Zen 3's, and so, about, are the next three
+        {dot_pixel, 100},
         {dot_weight, 0.03},
         {dot_result, 8},
         {summed_pixel, 0},
@@ -169,6 +170,8 @@ constexpr ConvolutionCosts zen5_costs = {
 /// Fitted to bench/data/sweep-zen3-fit.csv and -fit-more.csv, of tier avx2. A pair of vpmaddwd and
 /// vpaddd takes 0.62 cycles (peak_GMACps of castor-bench); 0.27 cycles an instruction are what K
 /// loops take on a core whose other thread is not ours (castor-sweep --layers --matching 6_3x3).
+/// Events of dot kernels are fitted to castor-sweep --random 40000 --seed 77 --matching 'g1 k1 s1 d1 p0 u8i8 runtime',
+/// and of weights that follow to MatMulInteger/(1|8)x.* of castor-bench.
 constexpr ConvolutionCosts zen3_costs = {
     .product_256 = 0.31,
     .instruction = 0.27,
@@ -199,7 +202,6 @@ constexpr ConvolutionCosts zen3_costs = {
         {copied_column, 8.98},
         {packed_weight, 3.32},
         {listed_weight, 9.1},
-        {far_weights, 8},  // MatMulInteger/8x.*/u8i8
         {dot_pixel, 119},
         {dot_weight, 0.02},  // MatMulInteger/1x.*/transposed_b
         {dot_result, 5.1},

@@ -73,10 +73,9 @@ struct DenseTuning {
   /// Transposed tiles are shuffled in registers, where a core shuffles beside two products a cycle;
   /// else parts of their rows are loaded from memory.
   bool transposes_registers = false;
-  /// Where tile registers multiply: rows up to which matrices of a batch are multiplied by a
-  /// transposed b as it lies, without them. Not measured: beyond these, 64 products for each byte
-  /// pay for its copy.
-  int64_t max_dot_rows_with_tiles = 64;
+  /// Rows up to which matrices of a batch are multiplied by a transposed b as it is stored, by dot
+  /// kernels: beyond these dense ones repay its copy.
+  int64_t max_rows_by_image = 256;
   /// Window sums of few channels: what a vector of a window's row costs, where an element that is
   /// added by itself costs 1. Between the stems of ResNet-50, which take as long either way, and of
   /// MobileNet, which gain half (channels last, Zen 5).

@@ -52,7 +52,7 @@ namespace castor::jit {
   EVENT(listed_weight, "the same in another order")                           \
   EVENT(far_weights, "64 bytes of packed weights from beyond L2, for a block") \
   EVENT(dot_pixel, "pixel that is packed for dot products")                   \
-  EVENT(dot_weight, "run-time weight that a dot kernel reads as it lies")     \
+  EVENT(dot_weight, "weight that a dot kernel reads as it is stored")         \
   EVENT(dot_result, "four results of it, whose lanes are added up")           \
   EVENT(summed_pixel, "pixel of window sums that loops add up")               \
   EVENT(summed_byte, "byte of its channels")                                  \

@@ -99,14 +99,9 @@ std::optional<MatmulConvolution> matmul_by_image(const MatmulGeometry& matmul,
   const bool has_ones = std::ranges::all_of(matmul.a.zero_points, is_one) &&
                         std::ranges::all_of(matmul.b.zero_points, is_one);
   const bool is_broadcast = product(matmul.b.batch) != images;
-  if (storage.b_is_constant || !storage.b_is_transposed || is_broadcast || !has_ones ||
-      images < 2) {
-    return std::nullopt;
-  }
-  const bool has_tiles = target.supports(Feature::amx_int8);
-  if (has_tiles && matmul.a.lines > target.tuning().dense.max_dot_rows_with_tiles) {
-    return std::nullopt;
-  }
+  const bool has_rows_of_b = storage.b_is_transposed && !storage.b_is_constant && !is_broadcast;
+  if (!has_rows_of_b || !has_ones || images < 2 || matmul.a.is_vector) return std::nullopt;
+  if (matmul.a.lines > target.tuning().dense.max_rows_by_image) return std::nullopt;
   MatmulConvolution convolution = {.image = MatmulImage::a,
                                    .geometry = {.layout = ConvolutionLayout::nhwc,
                                                 .batch = images,

@@ -46,9 +46,9 @@ std::optional<MatmulConvolution> matmul_convolution(const MatmulGeometry& matmul
                                                     const MatmulStorage& storage);
 
 /// The product of each matrix of a batch and a transposed b of its own, by the target's dot
-/// kernels: nothing is copied. Nothing where it is none: b is a constant, lies otherwise or is
-/// broadcast, an operand has several zero points, or there is no kernel, or one of tile registers,
-/// which reuses what is transposed for many rows.
+/// kernels: b is not copied, a where it is broadcast or not dense. Nothing where b is a constant,
+/// broadcast or no dense [N, K], where an operand has several zero points or a is a vector, where
+/// there is no such kernel, or enough rows to repay a copy of b.
 std::optional<MatmulConvolution> matmul_by_image(const MatmulGeometry& matmul,
                                                  const MatmulStorage& storage,
                                                  const Target& target);

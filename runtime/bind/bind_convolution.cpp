@@ -26,7 +26,7 @@ Result<NestBinder::FusedResult> NestBinder::fused_result(const jit::Nest& convol
     if (result.may_join_images) result.view = ResultView{joined.layout, joined.output_extents()};
     return result;
   }
-  auto matmul = bind_matmul(operation, *compiled_.canonical, origins_, compiled_.target);
+  auto matmul = bind_matmul(operation, *compiled_.canonical, origins_, bound_.target);
   if (!matmul.ok()) return matmul.error();
   const ConvolutionGeometry& geometry = matmul->geometry;
   return FusedResult{geometry.out_channels, geometry.channels == 0,
@@ -189,7 +189,7 @@ Result<ConvolutionTensors> NestBinder::add_tensors(const jit::Nest& nest, Convol
   const Function& function = *compiled_.canonical;
   const Operation& operation = function.operations[*nest.convolution];
   if (operation.op != OpKind::matmul_integer) return add_convolution_tensors(nest, step);
-  const auto matmul = bind_matmul(operation, function, origins_, compiled_.target);
+  const auto matmul = bind_matmul(operation, function, origins_, bound_.target);
   if (!matmul.ok()) return matmul.error();
   const auto copy = [&](const TensorOrigin& from, const TensorOrigin& to, ElementType element) {
     const int rank = to.extents.rank();

@@ -48,7 +48,8 @@ int64_t convolution_ns(const ConvolutionGeometry& geometry, const jit::Target& t
     inputs *= static_cast<double>(axis.input);
     window *= static_cast<double>(axis.kernel);
   }
-  const double weights = static_cast<double>(geometry.out_channels) * window;
+  const int64_t filters = geometry.has_weights_by_image ? geometry.batch : 1;
+  const double weights = static_cast<double>(filters * geometry.out_channels) * window;
   return to_ns(outputs * window / rates.products + weights / rates.bytes +
                (inputs + outputs * sizeof(int32_t)) / rates.convolution_bytes);
 }

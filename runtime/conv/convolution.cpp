@@ -78,13 +78,13 @@ Result<std::shared_ptr<const BoundConvolution>> bind_convolution(
 
 void run_convolution(const ConvolutionStep& step, const CallMemory& memory) {
   const BoundConvolution& convolution = *step.convolution;
-  const auto run = [&](const auto& form) {
-    if constexpr (std::is_same_v<decltype(form), const NothingToMultiply&>) {
+  const auto run = [&](const auto& bound) {
+    if constexpr (std::is_same_v<decltype(bound), const NothingToMultiply&>) {
       const int64_t count = element_count(convolution.geometry.output_extents()).value_or(0);
       void* to = reinterpret_cast<void*>(address(step.operands.back(), memory));
       if (count > 0) std::memset(to, 0, static_cast<size_t>(count) * 4);
     } else {
-      run_plan(*form, convolution.scratch, step, memory);
+      run_plan(*bound, convolution.scratch, step, memory);
     }
   };
   std::visit(run, convolution.form);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution as a step of a bound kernel, and what calls of convolutions of every form share.
+// A convolution as a step of a bound kernel, and what all calls of convolutions have in common.
 #pragma once
 
 #include <algorithm>

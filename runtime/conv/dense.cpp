@@ -28,15 +28,15 @@ jit::WindowSums window_sums_of(const jit::DensePlan& plan, const ConvolutionBind
 /// What decides where packing puts a weight.
 WeightForm weight_form(const BoundDense& bound) {
   const jit::DensePlan& plan = bound.plan;
-  WeightForm form("dense", bound.target, bound.operands.w_is_signed);
-  form.add(plan.engine, plan.tile.vectorised, plan.lanes, plan.tile.channels, plan.channel_tiles,
-           plan.geometry.groups, plan.geometry.out_channels, plan.geometry.group_channels(),
-           plan.k_groups, plan.slices, plan.rows.kernel, plan.columns.kernel,
-           plan.weight_k_groups(), subtracts_from_pixels(plan), plan.k_step_weights.size());
+  WeightForm key("dense", bound.target, bound.operands.w_is_signed);
+  key.add(plan.engine, plan.tile.vectorised, plan.lanes, plan.tile.channels, plan.channel_tiles,
+          plan.geometry.groups, plan.geometry.out_channels, plan.geometry.group_channels(),
+          plan.k_groups, plan.slices, plan.rows.kernel, plan.columns.kernel, plan.weight_k_groups(),
+          subtracts_from_pixels(plan), plan.k_step_weights.size());
   for (const auto& weights : plan.k_step_weights) {
-    form.add(weights[0], weights[1], weights[2], weights[3]);
+    key.add(weights[0], weights[1], weights[2], weights[3]);
   }
-  return form;
+  return key;
 }
 
 /// Makes a convolution of its plan.
@@ -184,7 +184,7 @@ class DenseBinder {
       bound_.scratch_bytes += (static_cast<size_t>(bytes) + 63) / 64 * 64;
       return begin;
     };
-    const auto take = [&](int64_t dwords) { return take_bytes(4 * dwords); };
+    const auto take = [&](int64_t lanes) { return take_bytes(4 * lanes); };
     const int64_t channels = plan_.geometry.out_channels;
     parts.source = take_bytes(plan_.source_bytes());
     // Whole vectors are read of the values of the last channels.

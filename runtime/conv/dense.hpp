@@ -33,7 +33,7 @@ struct PixelRange {
   int64_t end = 0;
 };
 
-/// Tiles of a block that have one form, and their code.
+/// Tiles of a block that have the same spec, and their code.
 struct BoundTiles {
   jit::TileRun run;
   KernelCodePtr<jit::DenseTile> code;

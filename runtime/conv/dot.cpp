@@ -8,21 +8,22 @@ namespace castor::detail {
 
 namespace {
 
-/// Appends a part of so many bytes to a scratch, at a cache line.
-size_t append_part(size_t& scratch_bytes, int64_t bytes) {
+/// Appends bytes to a scratch, at a cache line.
+size_t append_bytes(size_t& scratch_bytes, int64_t bytes) {
   constexpr size_t line = 64;
   const size_t offset = scratch_bytes;
   scratch_bytes += (static_cast<size_t>(bytes) + line - 1) / line * line;
   return offset;
 }
 
-/// Keeps weights that are known: the operand itself may lie otherwise.
+/// Keeps weights that are known: the operand itself may be stored otherwise.
 Status keep_constants(BoundDot& bound, const ConvolutionBinding& by) {
   const std::byte* const weights = by.constants[1];
   if (weights == nullptr) return {};
   const auto bytes = static_cast<size_t>(bound.plan.geometry.out_channels * bound.plan.depth());
-  const WeightForm form("dot", by.target, by.operands.w_is_signed);
-  auto kept = share_weights(by.weights, form, {}, (bytes + 3) / 4,
+  WeightForm key(jit::DotTile::name, by.target, by.operands.w_is_signed);
+  key.add(bound.plan.geometry.out_channels, bound.plan.depth());
+  auto kept = share_weights(by.weights, key, {}, (bytes + 3) / 4,
                             [&](int32_t* to) { std::memcpy(to, weights, bytes); });
   if (!kept.ok()) return kept.error();
   bound.weights = std::move(kept).value();
@@ -48,13 +49,14 @@ Result<std::shared_ptr<const BoundDot>> bind_plan(const jit::DotPlan& plan,
   if (!code.ok()) return code.error();
   bound->code = std::move(code).value();
   if (Status status = keep_constants(*bound, by); !status) return status.error();
-  std::fill_n(bound->tail_ones.data() + plan.step - plan.rest(), plan.rest(), std::byte{1});
+  std::fill_n(bound->tail_ones.data() + plan.step - plan.remainder(), plan.remainder(),
+              std::byte{1});
   const int64_t pixels = plan.block_tiles() * tile.pixels;
   size_t& bytes = bound->scratch_bytes;
-  bound->parts.pixels = append_part(bytes, pixels * plan.pixel_bytes());
+  bound->offsets.pixels = append_bytes(bytes, pixels * plan.pixel_bytes());
   if (tile.has_zero_points) {
-    bound->parts.pixel_sums = append_part(bytes, 4 * pixels);
-    bound->parts.zero_points = append_part(bytes, 4 * plan.geometry.group_out_channels());
+    bound->offsets.pixel_sums = append_bytes(bytes, 4 * pixels);
+    bound->offsets.zero_points = append_bytes(bytes, 4 * plan.geometry.group_out_channels());
   }
   return std::shared_ptr<const BoundDot>(std::move(bound));
 }

@@ -13,11 +13,11 @@
 
 namespace castor::detail {
 
-/// Parts of a task's scratch, as offsets in bytes.
+/// Where a task's scratch has what, as offsets in bytes.
 struct DotScratch {
-  size_t pixels = 0;       ///< of a block, packed
-  size_t pixel_sums = 0;   ///< of the same (DotArguments::pixel_sums)
-  size_t zero_points = 0;  ///< of a group's weights, by output channel
+  size_t pixels = 0;       ///< a block's, packed
+  size_t pixel_sums = 0;   ///< see DotArguments
+  size_t zero_points = 0;  ///< a group's, by output channel
 };
 
 /// A convolution with a dot plan.
@@ -25,9 +25,9 @@ struct BoundDot {
   jit::DotPlan plan;
   ConvolutionOperands operands;
   KernelCodePtr<jit::DotTile> code;
-  PackedDwords weights;                      ///< constant ones, as they lie; else empty
+  PackedDwords weights;                      ///< constant ones, as they are stored; else empty
   std::array<std::byte, 64> tail_ones = {};  ///< see DotArguments
-  DotScratch parts;
+  DotScratch offsets;
   size_t scratch_bytes = 0;
 
   /// What is xored to elements of x, so that products of bytes take them.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a convolution by dot products: tasks share the output channels, and each packs the
+// One call of a convolution by dot products: tasks divide the output channels, and each packs the
 // pixels, block by block.
 #include <algorithm>
 #include <cassert>
@@ -13,8 +13,8 @@ namespace castor::detail {
 
 namespace {
 
-/// Output channels of a group of an image.
-struct ChannelParts {
+/// Output channels of a group of an image: from one panel to another.
+struct ChannelPanels {
   int64_t image = 0;
   int64_t group = 0;
   int64_t begin = 0;
@@ -34,9 +34,9 @@ class DotPixels {
   }
 
   /// Packs the tiles of a block of an image's group; adds up pixels if weights have zero points.
-  void pack(const ChannelParts& of, int64_t block, std::byte* scratch) const {
-    std::byte* to = scratch + bound_.parts.pixels;
-    auto* sums = reinterpret_cast<int32_t*>(scratch + bound_.parts.pixel_sums);
+  void pack(const ChannelPanels& of, int64_t block, std::byte* scratch) const {
+    std::byte* to = scratch + bound_.offsets.pixels;
+    auto* sums = reinterpret_cast<int32_t*>(scratch + bound_.offsets.pixel_sums);
     const int64_t pixels = plan_.tile.pixels;
     for (int64_t tile = plan_.first_tile(block); tile < plan_.first_tile(block + 1); ++tile) {
       const int64_t first = std::min(tile * pixels, plan_.pixels - pixels);
@@ -59,25 +59,26 @@ class DotPixels {
     const int64_t to_step = plan_.tile.pixels * plan_.vector_bytes();
     pack_rows({.first = from, .step = plan_.step, .count = plan_.step, .rows = whole}, to, to_step);
     if (!plan_.tile.has_tail) return;
-    const int64_t zeros = plan_.vector_bytes() - plan_.rest() * bytes_of_channel(plan_.tile.engine);
+    const int64_t zeros =
+        plan_.vector_bytes() - plan_.remainder() * bytes_of_channel(plan_.tile.engine);
     to += whole * to_step;
     std::memset(to, 0, static_cast<size_t>(zeros));
-    pack_rows({.first = from + whole * plan_.step, .count = plan_.rest()}, to + zeros, 0);
+    pack_rows({.first = from + whole * plan_.step, .count = plan_.remainder()}, to + zeros, 0);
   }
 
   void pack_rows(const ByteRows& from, std::byte* to, int64_t to_step) const {
     if (!multiplies_bytes(plan_.tile.engine)) {
       return widen_to_i16(from, is_signed(), zero_point_, to, to_step);
     }
-    const std::byte flip{bound_.sign_flip()};
+    const std::byte sign_flip{bound_.sign_flip()};
     for (int64_t row = 0; row < from.rows; ++row) {
       const std::byte* const first = from.first + row * from.step;
       std::transform(first, first + from.count, to + row * to_step,
-                     [&](std::byte byte) { return byte ^ flip; });
+                     [&](std::byte byte) { return byte ^ sign_flip; });
     }
   }
 
-  /// Of a pixel's channels, less the zero point, modulo 2^32.
+  /// What a pixel's channels, less the zero point, add up to, modulo 2^32.
   int32_t sum_of(const std::byte* pixel) const {
     const uint32_t sum = sum_of_bytes(pixel, plan_.depth(), is_signed() ? 0x80 : 0);
     const auto zero = static_cast<uint32_t>(zero_point_ + (is_signed() ? 128 : 0));
@@ -103,107 +104,107 @@ class DotRun {
         profile_(memory.profile),
         nest_(step.nest) {}
 
-  /// Parts of the output, which tasks share out: those of each group of each image.
-  int64_t parts() const { return plan_.geometry.batch * plan_.geometry.groups * plan_.parts(); }
+  /// Panels of all groups of all images, which tasks divide.
+  int64_t panels() const { return plan_.geometry.batch * plan_.geometry.groups * plan_.panels(); }
 
-  /// The parts from `begin` to `end`, in a scratch of the task's own.
+  /// The panels from `begin` to `end`, in a scratch of the task's own.
   void run(int64_t begin, int64_t end, std::byte* scratch) const {
     while (begin < end) {
-      const int64_t group = begin / plan_.parts();
-      const int64_t first = begin % plan_.parts();
-      const ChannelParts parts = {.image = group / plan_.geometry.groups,
-                                  .group = group % plan_.geometry.groups,
-                                  .begin = first,
-                                  .end = std::min(first + end - begin, plan_.parts())};
-      run_group(parts, scratch);
-      begin += parts.end - parts.begin;
+      const int64_t group = begin / plan_.panels();
+      const int64_t first = begin % plan_.panels();
+      const ChannelPanels panels = {.image = group / plan_.geometry.groups,
+                                    .group = group % plan_.geometry.groups,
+                                    .begin = first,
+                                    .end = std::min(first + end - begin, plan_.panels())};
+      run_group(panels, scratch);
+      begin += panels.end - panels.begin;
     }
   }
 
  private:
-  int64_t channel(int64_t group, int64_t part) const {
-    return group * plan_.geometry.group_out_channels() + plan_.first_channel(part);
+  int64_t channel(int64_t group, int64_t panel) const {
+    return group * plan_.geometry.group_out_channels() + plan_.first_channel(panel);
   }
-  const std::byte* weights(const OutputPiece& of) const {
-    const int64_t before = plan_.geometry.has_weights_by_image ? of.image : 0;
-    const int64_t row = before * plan_.geometry.out_channels + of.channel;
+  const std::byte* weights(int64_t image, int64_t channel) const {
+    const int64_t before = plan_.geometry.has_weights_by_image ? image : 0;
+    const int64_t row = before * plan_.geometry.out_channels + channel;
     const bool has_constants = !bound_.weights.empty();
     const auto* const kept = reinterpret_cast<const std::byte*>(bound_.weights.data());
     return (has_constants ? kept : operands_[1]) + row * plan_.depth();
   }
   int32_t* zero_points(std::byte* scratch) const {
-    return reinterpret_cast<int32_t*>(scratch + bound_.parts.zero_points);
+    return reinterpret_cast<int32_t*>(scratch + bound_.offsets.zero_points);
   }
 
-  void run_group(const ChannelParts& parts, std::byte* scratch) const {
-    if (plan_.tile.has_zero_points) set_zero_points(parts, zero_points(scratch));
+  void run_group(const ChannelPanels& panels, std::byte* scratch) const {
+    if (plan_.tile.has_zero_points) set_zero_points(panels, zero_points(scratch));
     for (int64_t block = 0; block < plan_.blocks; ++block) {
       const int64_t count = plan_.first_pixel(block + 1) - plan_.first_pixel(block);
       const WorkTimer timer(profile_, nest_, Work::pack_input);
-      pixels_.pack(parts, block, scratch);
+      pixels_.pack(panels, block, scratch);
       timer.done([&] {
         return WorkAmount{.bytes_read = count * plan_.depth(),
                           .bytes_written = count * plan_.pixel_bytes()};
       });
-      const int64_t at_once = parts_at_once(count);
-      for (int64_t part = parts.begin; part < parts.end; part += at_once) {
-        const int64_t end = std::min(part + at_once, parts.end);
-        run_block({parts.image, parts.group, part, end}, block, parts, scratch);
+      const int64_t at_once = panels_at_once(count);
+      for (int64_t panel = panels.begin; panel < panels.end; panel += at_once) {
+        const int64_t end = std::min(panel + at_once, panels.end);
+        run_block({panels.image, panels.group, panel, end}, block, panels, scratch);
       }
     }
   }
 
-  void set_zero_points(const ChannelParts& parts, int32_t* to) const {
+  void set_zero_points(const ChannelPanels& panels, int32_t* to) const {
     const std::byte* const from = data_of(bound_.operands.w_zero_point, operands_);
-    const int64_t end = channel(parts.group, parts.end);
-    for (int64_t each = channel(parts.group, parts.begin); each < end; ++each) {
+    const int64_t end = channel(panels.group, panels.end);
+    for (int64_t each = channel(panels.group, panels.begin); each < end; ++each) {
       *to++ = weight_zero_point(bound_.operands, from, each);
     }
   }
 
-  /// Parts that are one piece of the output with so many pixels; if they are many, of whole cache
-  /// lines of results.
-  int64_t parts_at_once(int64_t pixels) const {
+  /// Panels whose results of that many pixels the output takes at once; if they are many, of whole
+  /// cache lines of results.
+  int64_t panels_at_once(int64_t pixels) const {
     constexpr int64_t many = 16;
     const int64_t channels = output_.max_elements() / pixels;
     const int64_t most = std::max<int64_t>(channels / jit::DotTile::channels - 1, 1);
     return most < many ? most : most / many * many;
   }
 
-  /// Some of a task's parts by the packed pixels of a block.
-  void run_block(const ChannelParts& parts, int64_t block, const ChannelParts& of_task,
+  /// Some of a task's panels by the packed pixels of a block.
+  void run_block(const ChannelPanels& panels, int64_t block, const ChannelPanels& of_task,
                  std::byte* scratch) const {
     const WorkTimer timer(profile_, nest_, Work::block);
-    const OutputPiece piece = {
-        .image = parts.image,
-        .channel = channel(parts.group, parts.begin),
-        .channels = plan_.first_channel(parts.end) - plan_.first_channel(parts.begin),
+    const OutputPiece results = {
+        .image = panels.image,
+        .channel = channel(panels.group, panels.begin),
+        .channels = plan_.first_channel(panels.end) - plan_.first_channel(panels.begin),
         .pixel = plan_.first_pixel(block),
         .pixels = plan_.first_pixel(block + 1) - plan_.first_pixel(block)};
-    const PieceMemory to = output_.begin(piece, scratch);
+    const auto to = output_.begin(results, scratch);
     assert(to.channel_step == 1);
     const int64_t before = channel(of_task.group, of_task.begin);
     const jit::DotArguments arguments = {
-        .pixels = scratch + bound_.parts.pixels,
-        .weights = weights(piece),
+        .pixels = scratch + bound_.offsets.pixels,
+        .weights = weights(results.image, results.channel),
         .channel_step = plan_.depth(),
         .steps = plan_.whole_steps(),
-        .tail = plan_.rest() - plan_.step,
+        .tail = plan_.remainder() - plan_.step,
         .tail_ones = bound_.tail_ones.data(),
-        .last_channel = piece.channels - jit::DotTile::channels,
+        .last_channel = results.channels - jit::DotTile::channels,
         .tiles = plan_.first_tile(block + 1) - plan_.first_tile(block),
-        .pixel_sums = reinterpret_cast<const int32_t*>(scratch + bound_.parts.pixel_sums),
-        .weight_zero_points = zero_points(scratch) + (piece.channel - before),
+        .pixel_sums = reinterpret_cast<const int32_t*>(scratch + bound_.offsets.pixel_sums),
+        .weight_zero_points = zero_points(scratch) + (results.channel - before),
         .input_zero_point = pixels_.packed_zero_point(),
         .output = to.data,
         .output_step = 4 * to.pixel_step,
-        .last_output = to.data + (piece.pixels - plan_.tile.pixels) * to.pixel_step};
+        .last_output = to.data + (results.pixels - plan_.tile.pixels) * to.pixel_step};
     bound_.code->call(&arguments);
-    output_.end(piece, scratch);
+    output_.end(results, scratch);
     timer.done([&] {
-      const int64_t outputs = piece.channels * piece.pixels;
+      const int64_t outputs = results.channels * results.pixels;
       return WorkAmount{
-          .bytes_read = piece.channels * plan_.depth() + piece.pixels * plan_.pixel_bytes(),
+          .bytes_read = results.channels * plan_.depth() + results.pixels * plan_.pixel_bytes(),
           .bytes_written = outputs * output_.kernel_result_bits(false) / 8,
           .products = outputs * plan_.depth()};
     });
@@ -223,7 +224,7 @@ class DotRun {
 void run_plan(const BoundDot& bound, size_t scratch, const ConvolutionStep& step,
               const CallMemory& memory) {
   const DotRun run(bound, step, memory);
-  share_out(run, run.parts(), max_tasks(memory, step.nanoseconds), memory, scratch);
+  share_out(run, run.panels(), max_tasks(memory, step.nanoseconds), memory, scratch);
 }
 
 }  // namespace castor::detail

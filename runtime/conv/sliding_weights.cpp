@@ -147,7 +147,7 @@ class ChannelPacker {
   const int64_t lanes_ = plan_.panel_lanes() / panel_size(plan_.spec);  ///< of a panel's vectors
   bool splits_last_ = false;  ///< the last tap of each row, of which there are no window sums
   const size_t zero_points_ = static_cast<size_t>(plan_.spec.zero_points());
-  /// Of an output channel in a slice.
+  /// An output channel has it in a slice.
   const int64_t weights_ =
       plan_.geometry.group_channels() * plan_.rows.kernel * plan_.columns.kernel;
   /// Where four bytes can be loaded at once.

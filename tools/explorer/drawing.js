@@ -197,10 +197,14 @@ function convolution_view(nest, index) {
     (each.dilation > 1 ? `, dilation ${each.dilation}` : '');
   const facts = `${geometry.layout}, ${geometry.channels} to ${geometry.outChannels} channels` +
     (geometry.groups > 1 ? ` in ${geometry.groups} groups` : '') + `; ${geometry.axes.map(axis).join(' × ')}`;
-  const figures = plan.kind === 'dense' ?
-    [dense_blocks(plan), tile_drawing(plan), plan.source.kind === 'planes' ? plane_drawing(plan) : rows_drawing(plan),
-      weights_drawing(plan, geometry)] : plan.kind === 'dot' ? [dot_drawing(plan)] :
-    [sliding_blocks(plan), slide_drawing(plan), panel_drawing(plan, geometry)];
+  const sliding = () => [sliding_blocks(plan), slide_drawing(plan), panel_drawing(plan, geometry)];
+  const figures = {
+    dense: () => [dense_blocks(plan), tile_drawing(plan),
+      plan.source.kind === 'planes' ? plane_drawing(plan) : rows_drawing(plan), weights_drawing(plan, geometry)],
+    dot: () => [dot_drawing(plan)],
+    depthwise: sliding,
+    grouped_nhwc: sliding,
+  }[plan.kind]();
   return element('article', {}, element('h2', {}, `Convolution of nest ${index}`, element('small', {}, facts)),
     candidates_table(candidates), element('div', {class: 'figures'}, ...figures));
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "jit/emit/assembler.hpp"
@@ -25,12 +26,12 @@ const Reg64 arguments(Operand::RDI);
 const Reg64 steps(Operand::RSI);  ///< left
 const Reg64 channel_step(Operand::RDX);
 const Reg64 weights(Operand::R8);        ///< the step's, of the first of four channels
-const Reg64 last_weights(Operand::RAX);  ///< of the last one
+const Reg64 last_weights(Operand::RAX);  ///< the last channel's
 const Reg64 channel(Operand::R9);        ///< the first of four
 const Reg64 pixels(Operand::R10);        ///< the step's
-const Reg64 output(Operand::R11);        ///< of the next pixel at the first of four channels
+const Reg64 output(Operand::R11);        ///< the next pixel's, at the first of four channels
 const Reg64 tiles(Operand::RBX);         ///< left
-const Reg64 pixel_sums(Operand::R12);    ///< of the tile's pixels
+const Reg64 pixel_sums(Operand::R12);    ///< for the tile's pixels
 const Reg64 output_step(Operand::R13);
 const Reg64 scratch(Operand::RCX);
 }  // namespace reg
@@ -218,7 +219,7 @@ class DotEmitter {
       const Section compensation = code_.section(CodeSection::compensation);
       const Xmm zero_point(weights().getIdx());
       const RegExp from = reg::arguments + offsetof(DotArguments, input_zero_point);
-      code_.vpbroadcastd(zero_point, code_.dword[from]);
+      code_.vpbroadcastd(zero_point, code_.ptr[from]);
       code_.vpmulld(result(tile_.pixels), result(tile_.pixels), zero_point);
     }
     if (tile_.has_zero_points) {
@@ -263,7 +264,7 @@ class DotEmitter {
     if (tile_.sums_weights) code_.vpsubd(result(p), result(p), result(tile_.pixels));
     if (!tile_.has_zero_points) return;
     const Xmm of_pixel(sum(p, 1).getIdx());
-    code_.vpbroadcastd(of_pixel, code_.dword[reg::pixel_sums + 4 * p]);
+    code_.vpbroadcastd(of_pixel, code_.ptr[reg::pixel_sums + 4 * p]);
     code_.vpmulld(of_pixel, of_pixel, code_.ptr[reg::scratch + reg::channel * 4]);
     code_.vpsubd(result(p), result(p), of_pixel);
   }
@@ -282,8 +283,10 @@ class DotEmitter {
   Xmm sum(int row, int channel) const { return vector(row * channels + channel); }
   Xmm result(int row) const { return Xmm(sum(row, 0).getIdx()); }
   Xmm weights() const { return vector(channels * summed_rows()); }
-  Xmm product() const { return vector(channels * summed_rows() + 1); }  ///< of i16 pairs
-  Xmm ones() const { return vector(channels * summed_rows() + 1); }     ///< of bytes
+  Xmm product() const {
+    return vector(channels * summed_rows() + 1);
+  }                                                                  ///< where weights are widened
+  Xmm ones() const { return vector(channels * summed_rows() + 1); }  ///< where they are added up
   int first_pixel() const {
     const bool has_other = tile_.sums_weights || !multiplies_bytes(tile_.engine);
     return channels * summed_rows() + (has_other ? 2 : 1);

@@ -11,8 +11,8 @@ namespace castor::jit {
 
 namespace {
 
-/// The most pixels of a block, seven channels of which are a piece of any output.
-constexpr int64_t max_piece_pixels = 256;
+/// The most pixels of a block: an epilogue's scratch has room for all channels of a panel.
+constexpr int64_t max_pixels_of_block = 256;
 
 /// How many pixels there are, if they are rows of adjacent channels, as a single one always is, and
 /// each output takes the one at its position; else 0.
@@ -36,7 +36,7 @@ DotTile tile_of(const ConvolutionProblem& problem, int64_t pixels, const Target&
   tile.has_zero_points = problem.has_weight_zero_points;
   tile.pixels = DotTile::max_pixels;
   while (!fits(tile, target)) --tile.pixels;
-  tile.pixels = static_cast<int>(even_part(pixels, tile.pixels));
+  tile.pixels = static_cast<int>(ceil_div(pixels, ceil_div(pixels, tile.pixels)));
   return tile;
 }
 
@@ -48,11 +48,13 @@ std::optional<DotPlan> plan_dot(const ConvolutionProblem& problem, const Target&
   plan.pixels = pixels_of(plan.geometry);
   if (plan.pixels == 0) return std::nullopt;
   plan.tile = tile_of(problem, plan.pixels, target);
-  if (problem.has_constant_weights && multiplies_bytes(plan.tile.engine)) return std::nullopt;
+  const bool takes_constants =
+      !multiplies_bytes(plan.tile.engine) && !plan.geometry.has_weights_by_image;
+  if (problem.has_constant_weights && !takes_constants) return std::nullopt;
   plan.step = dot_step(plan.tile.engine, target);
-  if (plan.whole_steps() == 0 || plan.parts() == 0) return std::nullopt;
+  if (plan.whole_steps() == 0 || plan.panels() == 0) return std::nullopt;
   const int64_t near_bytes = l2_share(target, target.tuning().block.packed_l2_eighths);
-  const int64_t near_pixels = std::min(near_bytes / plan.pixel_bytes(), max_piece_pixels);
+  const int64_t near_pixels = std::min(near_bytes / plan.pixel_bytes(), max_pixels_of_block);
   const int64_t block_tiles = std::max<int64_t>(near_pixels / plan.tile.pixels, 2);
   plan.blocks = ceil_div(plan.tiles(), block_tiles);
   return plan;
@@ -69,8 +71,8 @@ EventCounts cost_of(const DotPlan& plan, const ConvolutionProblem& problem, cons
                                (DotTile::channels + plan.tile.pixels) * costs.load);
   const auto groups = static_cast<double>(plan.geometry.groups);
   const auto blocks = static_cast<double>(plan.blocks);
-  const int64_t fours = ceil_div(plan.geometry.group_out_channels(), DotTile::channels);
-  const double tiles = groups * static_cast<double>(fours * plan.tiles());
+  const int64_t panels = ceil_div(plan.geometry.group_out_channels(), DotTile::channels);
+  const double tiles = groups * static_cast<double>(panels * plan.tiles());
   const auto pixels = static_cast<double>(plan.pixels);
   EventCounts cost;
   cost[cache_block] = cost[kernel_call] = groups * blocks;
@@ -90,9 +92,9 @@ std::string print(const DotPlan& plan) {
   return fmt::format(
       "  groups   {} of {} to {} channels\n"
       "  block    {} of {} pixels, {} B packed\n"
-      "  tile     {} output channels, whose weights are read as they lie, by {} pixels, {} steps "
-      "of "
-      "{} along K\n",
+      "  tile     {} output channels, whose weights are read as stored, by {} pixels, {} steps of "
+      "{} "
+      "along K\n",
       plan.geometry.groups, plan.depth(), plan.geometry.group_out_channels(),
       std::min(plan.block_tiles() * plan.tile.pixels, plan.pixels), plan.pixels,
       plan.block_tiles() * plan.tile.pixels * plan.pixel_bytes(), DotTile::channels,

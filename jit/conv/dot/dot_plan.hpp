@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of pointwise convolutions with run-time weights as dot products of rows that both lie along
-// K (jit/conv/dot/dot_spec.hpp).
+// Plans of pointwise convolutions as dot products of rows that are both stored along K
+// (jit/conv/dot/dot_spec.hpp).
 #pragma once
 
 #include <algorithm>
@@ -17,15 +17,15 @@ namespace castor::jit {
 /// last tile of all may begin among the pixels of the one before.
 struct DotPlan {
   ConvolutionGeometry geometry;
-  DotTile tile;  ///< of bytes as if weights had to be added up
+  DotTile tile;  ///< by products of bytes as if weights had to be added up
   int step = 0;  ///< weights of an output channel that a step takes
   int64_t pixels = 0;
-  int64_t blocks = 1;  ///< of pixels; the last one has several tiles, where there are several
+  int64_t blocks = 1;  ///< the last one has several tiles, where there are several
 
   int64_t depth() const { return geometry.group_channels(); }
   int64_t whole_steps() const { return depth() / step; }
   /// Weights that only the step of a tail has.
-  int64_t rest() const { return depth() % step; }
+  int64_t remainder() const { return depth() % step; }
   int64_t steps() const { return whole_steps() + (tile.has_tail ? 1 : 0); }
   int64_t tiles() const { return ceil_div(pixels, tile.pixels); }
   int64_t block_tiles() const { return ceil_div(tiles(), blocks); }  ///< at most
@@ -38,12 +38,12 @@ struct DotPlan {
   /// Bytes of a vector of packed pixels, and of all vectors of a pixel.
   int64_t vector_bytes() const { return step * bytes_of_channel(tile.engine); }
   int64_t pixel_bytes() const { return steps() * vector_bytes(); }
-  /// Parts that a group's output channels are divided into: four channels each, but for the last
-  /// one, which has the rest as well.
-  int64_t parts() const { return geometry.group_out_channels() / DotTile::channels; }
-  /// The first output channel of a part of a group; after the last part, the number of them.
-  int64_t first_channel(int64_t part) const {
-    return part == parts() ? geometry.group_out_channels() : part * DotTile::channels;
+  /// Panels of a group's weights: four output channels each, but for the last one, which has the
+  /// remainder as well.
+  int64_t panels() const { return geometry.group_out_channels() / DotTile::channels; }
+  /// The first output channel of a panel; after the last panel, the number of them.
+  int64_t first_channel(int64_t panel) const {
+    return panel == panels() ? geometry.group_out_channels() : panel * DotTile::channels;
   }
 };
 

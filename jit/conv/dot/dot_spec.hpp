@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of dot products: rows of run-time weights by pixels whose channels are adjacent, as
-// both lie along K, so that nothing is transposed. Vectors lie along K; each accumulator has the
-// products of one output channel and one pixel, and its lanes are added up at the end.
+// The kernel of dot products: rows of weights by pixels, both stored along K, so that nothing is
+// transposed. So are vectors; each accumulator has the products of one output channel and one
+// pixel, and its lanes are added up at the end.
 //
-// It serves few pixels: dense kernels reuse packed weights, whose packing few pixels do not repay.
+// Weights are read as they are stored. Dense kernels would pack those of a call first, and, without
+// products of bytes, constant ones as i16 pairs, twice as many bytes.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@ struct DotTile {
   static constexpr std::string_view name = "dot";
   using Arguments = const DotArguments;
 
-  static constexpr int channels = 4;    ///< output channels whose weights are read side by side
+  static constexpr int channels = 4;    ///< output channels at a time
   static constexpr int max_pixels = 6;  ///< whose accumulators there may be registers for
 
   /// Not tile registers. Of bytes, `u8_i8_dot` for signed weights, `i8_u8_dot` for unsigned ones.
@@ -35,10 +36,10 @@ struct DotTile {
   /// Whether K is no multiple of a step: then the last step overlaps the one before, and pixels
   /// have zeros there.
   bool has_tail = false;
-  bool w_is_signed = false;  ///< of i16 pairs, how weights are widened
-  /// Of bytes: whether weights are added up, for the zero point of pixels, which are not less it.
+  bool w_is_signed = false;  ///< how weights are widened, for i16 pairs
+  /// Whether bytes of weights are added up, for the zero point of pixels, which are not less it.
   bool sums_weights = false;
-  bool has_zero_points = false;  ///< of weights, by output channel
+  bool has_zero_points = false;  ///< whether weights have some, by output channel
 
   static constexpr auto fields(const auto& list) {
     return list(field("engine", &DotTile::engine), field("pixels", &DotTile::pixels),
@@ -60,10 +61,10 @@ bool fits(const DotTile& tile, const Target& target);
 /// The argument of the code. Output channels are taken four at a time, the last four perhaps with
 /// some of those before; so are the pixels of the last tile.
 struct DotArguments {
-  /// Packed pixels: tile by tile, step by step, a vector of each pixel; the last step of a tail has
-  /// zeros in front of what others have not.
+  /// Packed pixels: tile by tile, step by step, a vector of each pixel; the last step of a tail
+  /// begins with zeros, for weights that an earlier step has multiplied.
   const std::byte* pixels = nullptr;
-  const std::byte* weights = nullptr;  ///< of the first output channel
+  const std::byte* weights = nullptr;  ///< the first output channel's
   int64_t channel_step = 0;            ///< bytes from one output channel's weights to the next's
   int64_t steps = 0;                   ///< whole ones, at least 1
   int64_t tail = 0;  ///< bytes from where the next whole step would be to that of the tail
@@ -71,11 +72,11 @@ struct DotArguments {
   /// others have not, else 0.
   const std::byte* tail_ones = nullptr;
   int64_t last_channel = 0;  ///< the first one of the last four
-  int64_t tiles = 0;         ///< of pixels, at least 1
+  int64_t tiles = 0;         ///< at least 1
   /// By pixel as packed: the sum of its channels less the zero point. Where weights have some.
   const int32_t* pixel_sums = nullptr;
   const int32_t* weight_zero_points = nullptr;  ///< by output channel
-  int64_t input_zero_point = 0;                 ///< of pixels as packed, in the low 32 bits
+  int64_t input_zero_point = 0;                 ///< packed pixels', in the low 32 bits
   int32_t* output = nullptr;                    ///< first channel of the first pixel
   int64_t output_step = 0;                      ///< bytes from one pixel to the next
   int32_t* last_output = nullptr;  ///< first channel of the first pixel of the last tile

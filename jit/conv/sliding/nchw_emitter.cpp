@@ -75,7 +75,7 @@ class NchwRegisters : public VectorPool {
 
   Xmm shuffle(int k_group) const { return vector(first_shuffle_.getIdx() + k_group); }
   Xmm pieces(int k_group) const { return shuffle(spec_.k_groups + k_group); }
-  /// Of the output row with that number; they take turns.
+  /// The output row with that number has it; they take turns.
   Xmm sum(int row, int) const { return vector(first_sum_.getIdx() + row % spec_.sum_rows()); }
   Xmm window_sum(int) const { return window_sum_; }
 

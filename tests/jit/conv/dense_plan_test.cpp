@@ -313,7 +313,7 @@ TEST(DensePlans, ReadsSignedInputInPlaceWhereThatCostsLess) {
   }
 }
 
-/// Without products of bytes, rows along K are multiplied by weights as they lie, which stay bytes:
+/// Without products of bytes, rows along K are multiplied by weights as they are stored, as bytes:
 /// constant ones that come from beyond L2 for few pixels, and those of the call.
 TEST(DensePlans, LeavesRowsAlongKToDotKernels) {
   struct Row {

@@ -59,6 +59,28 @@ std::string result_type(const Row& row) {
 
 TEST(MatmulSteps, AreOneConvolution) {
   const Row rows[] = {
+      // A b of each matrix that is stored as [N, K]: as it is, unless it is broadcast, or K or N
+      // are too short for dot kernels.
+      {"%a: u8[4, 5, 64], %b: i8[4, 64, 8]",
+       "%a, %b",
+       {{4, 5, 64}, {4, 64, 8}},
+       "rows 4x1: 5x64 to 8",
+       {{320, 64, 1}, {512, 1, 64}, {40, 8, 1}}},
+      {"%a: u8[5, 64], %b: i8[4, 64, 8]",
+       "%a, %b",
+       {{5, 64}, {4, 64, 8}},
+       "copy, rows 4x1: 5x64 to 8",
+       {{64, 1}, {512, 1, 64}, {40, 8, 1}}},
+      {"%a: u8[4, 5, 64], %b: i8[4, 64, 3]",
+       "%a, %b",
+       {{4, 5, 64}, {4, 64, 3}},
+       "copy, columns 1x4: 3x64 to 5",
+       {{320, 64, 1}, {192, 1, 64}, {15, 3, 1}}},
+      {"%a: u8[64], %b: i8[4, 64, 8]",
+       "%a, %b",
+       {{64}, {4, 64, 8}},
+       "copy, columns 4x1: 8x64 to 1",
+       {{1}, {512, 1, 64}, {8, 1}}},
       {"%a: u8[5, 3], %b: i8[3, 2]", "%a, %b", {{5, 3}, {3, 2}}, "columns 1x1: 2x3 to 5"},
       {"%a: u8[5, 3]", "%a, %c", {{5, 3}}, "rows 1x1: 5x3 to 2"},
       {"%a: u8[5, 3], %z: u8[]", "%a, %c, %z", {{5, 3}, {}}, "rows 1x1: 5x3 to 2"},

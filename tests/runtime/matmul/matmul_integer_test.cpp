@@ -121,7 +121,7 @@ TEST_F(Matmul, FewRowsAndColumns) {
   }
 }
 
-/// By a b that lies as [N, K], which no kernel transposes: tails of K, of rows and of columns.
+/// By a b that is stored as [N, K], which no kernel transposes: tails of K, of rows and of columns.
 TEST_F(Matmul, RowsByATransposedB) {
   for (const int64_t rows : {1, 2, 3, 5, 8, 34}) {
     for (const int64_t columns : {3, 4, 5, 8, 23}) {
@@ -139,8 +139,8 @@ TEST_F(Matmul, RowsByATransposedB) {
   }
 }
 
-/// Each matrix of a batch by a b of its own that lies as [N, K]: batches of both, of one alone, and
-/// with a zero point of each matrix, which copies b.
+/// Each matrix of a batch by a b of its own that is stored as [N, K]: batches of both, of one
+/// alone, and with a zero point of each matrix, which copies b.
 TEST_F(Matmul, BatchesByATransposedB) {
   const std::pair<Dims, Dims> batches[] = {{{3}, {3}},    {{2, 3}, {2, 3}}, {{2, 3}, {3}},
                                            {{3}, {2, 3}}, {{1}, {4}},       {{}, {4}},
@@ -162,9 +162,11 @@ TEST_F(Matmul, BatchesByATransposedB) {
       ASSERT_EQ(mistake_of(row, {.unknown_extents = draw_bit()}, Placing::exchanged), "");
     }
   }
+  ASSERT_EQ(mistake_of(drawn({64}, {4, 64, 18}), {}, Placing::exchanged), "") << "a vector";
+  ASSERT_EQ(mistake_of(drawn({2, 255, 64}, {2, 64, 5}), {}, Placing::exchanged), "");
 }
 
-/// Few rows by a constant that L2 does not hold, for which some kernels widen bytes.
+/// Few rows by a constant that L2 does not hold, which some kernels take as it is.
 TEST_F(Matmul, FewRowsByALargeConstant) {
   constexpr MatmulForm form = {.constant_b = true};
   for (const int64_t rows : {1, 2, 7, 33}) {
@@ -172,6 +174,7 @@ TEST_F(Matmul, FewRowsByALargeConstant) {
       MatmulCase row = drawn({rows, 771}, {771, 1030});
       row.b = random_bytes(random_, b_type, {771, 1030});
       if (draw_bit()) row.a_zero_point = random_bytes(random_, row.a.type, {});
+      if (draw_bit()) row.b_zero_point = random_bytes(random_, row.b.type, {1030});
       ASSERT_EQ(mistake_of(row, form), "") << rows << " rows, b " << name_of(b_type);
     }
   }

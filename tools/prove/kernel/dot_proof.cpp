@@ -2,6 +2,7 @@
 // Dot kernels: calls of a few counts, with output channels and pixels that the last ones overlap.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "tools/prove/kernel/conv_proof.hpp"
@@ -30,7 +31,7 @@ class DotCall {
       : tile_(kernel.spec),
         counts_(counts),
         step_(dot_step(tile_.engine, kernel.target)),
-        depth_(counts.steps * step_ + (tile_.has_tail ? rest : 0)),
+        depth_(counts.steps * step_ + (tile_.has_tail ? remainder : 0)),
         proof_(proof) {}
 
   void lay_out(KernelCall& call) {
@@ -47,7 +48,7 @@ class DotCall {
     sums_ = call.add_inputs("sums of pixels", packed_pixels(), 32);
     zero_points_ = call.add_inputs("zero points", counts_.channels, 32);
     std::vector<uint8_t> ones(static_cast<size_t>(step_), 0);
-    std::fill(ones.end() - rest, ones.end(), uint8_t{1});
+    std::fill(ones.end() - remainder, ones.end(), uint8_t{1});
     ones_ = call.add_numbers("ones of the tail", std::span<const uint8_t>(ones));
     output_ = call.add_output("y", (pixels() - 1) * output_step() + 4 * counts_.channels);
     zero_point_ = call.terms().constant(32, input_zero_point);
@@ -58,7 +59,7 @@ class DotCall {
             .weights = pointer_to<const std::byte>(w_.address),
             .channel_step = depth_,
             .steps = counts_.steps,
-            .tail = rest - step_,
+            .tail = remainder - step_,
             .tail_ones = pointer_to<const std::byte>(ones_),
             .last_channel = counts_.channels - DotTile::channels,
             .tiles = counts_.tiles,
@@ -87,7 +88,7 @@ class DotCall {
   }
 
  private:
-  static constexpr int64_t rest = 5;  ///< weights of the tail that no step before has
+  static constexpr int64_t remainder = 5;  ///< weights of the tail that no step before has
   static constexpr int32_t input_zero_point = 121;
 
   int bits() const { return 8 * jit::bytes_of_channel(tile_.engine); }
@@ -111,7 +112,7 @@ class DotCall {
     const int64_t at = vector / tile_.pixels % vectors();
     const int64_t pixel = vector / tile_.pixels / vectors() * tile_.pixels + p;
     const bool is_tail = at == counts_.steps;
-    if (is_tail && lane < step_ - rest) return -1;
+    if (is_tail && lane < step_ - remainder) return -1;
     return pixel * depth_ + (is_tail ? depth_ - step_ : at * step_) + lane;
   }
 
