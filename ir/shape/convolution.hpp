@@ -85,7 +85,8 @@ struct ConvolutionGeometry {
   int64_t out_channels = 0;  ///< channels of y, and of w's first axis
   int64_t groups = 1;        ///< divides both
   std::vector<ConvolutionAxis> axes{};
-  /// Of products of batches of matrices: whether w has weights for each image, one after the other.
+  /// Whether w has weights for each image, one after the other: a batch of matrix products is one
+  /// convolution then.
   bool has_weights_by_image = false;
 
   int64_t group_channels() const { return channels / groups; }

@@ -22,17 +22,22 @@ int64_t product(const Dims& extents) {
 
 ConvolutionAxis pixels_of(int64_t count) { return {.input = count, .kernel = 1, .output = count}; }
 
-MatmulConvolution with_rows_as_pixels(const MatmulGeometry& matmul) {
-  const int64_t pixels = saturated_product(product(matmul.batch), matmul.a.lines);
+/// Rows of a, all of them or those of each image.
+MatmulConvolution with_rows_as_pixels(const MatmulGeometry& matmul, int64_t images,
+                                      int64_t pixels) {
   return {.image = MatmulImage::a,
           .geometry = {.layout = ConvolutionLayout::nhwc,
-                       .batch = 1,
+                       .batch = images,
                        .channels = matmul.depth,
                        .out_channels = matmul.b.lines,
                        .axes = {pixels_of(pixels)}},
           .a_batch = matmul.a.batch,
           .b_batch = matmul.b.batch,
-          .result = {1, pixels, matmul.b.lines}};
+          .result = {images, pixels, matmul.b.lines}};
+}
+
+bool has_one_zero_point(const MatmulSide& side) {
+  return std::ranges::all_of(side.zero_points, is_one);
 }
 
 /// Whether an axis along which `inner` alone has several matrices comes after one along which
@@ -83,11 +88,13 @@ MatmulConvolution with_columns_as_pixels(const MatmulGeometry& matmul) {
 
 std::optional<MatmulConvolution> matmul_convolution(const MatmulGeometry& matmul,
                                                     const MatmulStorage& storage) {
-  const bool a_has_one = std::ranges::all_of(matmul.a.zero_points, is_one);
-  const bool b_has_one = std::ranges::all_of(matmul.b.zero_points, is_one);
+  const bool a_has_one = has_one_zero_point(matmul.a);
+  const bool b_has_one = has_one_zero_point(matmul.b);
   const bool b_is_single = std::ranges::all_of(matmul.b.batch, is_one);
   const bool gains = storage.b_is_constant || storage.b_is_transposed;
-  if (a_has_one && b_is_single && (gains || !b_has_one)) return with_rows_as_pixels(matmul);
+  if (a_has_one && b_is_single && (gains || !b_has_one)) {
+    return with_rows_as_pixels(matmul, 1, saturated_product(product(matmul.batch), matmul.a.lines));
+  }
   if (b_has_one) return with_columns_as_pixels(matmul);
   return std::nullopt;
 }
@@ -96,22 +103,14 @@ std::optional<MatmulConvolution> matmul_by_image(const MatmulGeometry& matmul,
                                                  const MatmulStorage& storage,
                                                  const Target& target) {
   const int64_t images = product(matmul.batch);
-  const bool has_ones = std::ranges::all_of(matmul.a.zero_points, is_one) &&
-                        std::ranges::all_of(matmul.b.zero_points, is_one);
+  const bool has_ones = has_one_zero_point(matmul.a) && has_one_zero_point(matmul.b);
   const bool is_broadcast = product(matmul.b.batch) != images;
   const bool has_rows_of_b = storage.b_is_transposed && !storage.b_is_constant && !is_broadcast;
   if (!has_rows_of_b || !has_ones || images < 2 || matmul.a.is_vector) return std::nullopt;
   if (matmul.a.lines > target.tuning().dense.max_rows_by_image) return std::nullopt;
-  MatmulConvolution convolution = {.image = MatmulImage::a,
-                                   .geometry = {.layout = ConvolutionLayout::nhwc,
-                                                .batch = images,
-                                                .channels = matmul.depth,
-                                                .out_channels = matmul.b.lines,
-                                                .axes = {pixels_of(matmul.a.lines)},
-                                                .has_weights_by_image = true},
-                                   .a_batch = matmul.batch,
-                                   .b_batch = matmul.batch,
-                                   .result = {images, matmul.a.lines, matmul.b.lines}};
+  MatmulConvolution convolution = with_rows_as_pixels(matmul, images, matmul.a.lines);
+  convolution.geometry.has_weights_by_image = true;
+  convolution.a_batch = convolution.b_batch = matmul.batch;
   const ConvolutionProblem problem = {.geometry = convolution.geometry,
                                       .has_constant_weights = false};
   return plan_dot(problem, target) ? std::optional(std::move(convolution)) : std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where convolutions leave their results.
+// The outputs of convolutions.
 //
 // Kernels write i32 results of a piece where `begin` says, and then call `end`. Without an epilogue
 // that is y itself. With one a piece is in the task's scratch, and `end` runs the epilogue on it;

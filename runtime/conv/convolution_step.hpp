@@ -88,6 +88,14 @@ inline int32_t weight_zero_point(const ConvolutionOperands& operands, const std:
   return value_of(data[operands.zero_points_per_channel ? channel : 0], operands.w_is_signed);
 }
 
+/// Appends bytes to a scratch, at a cache line: where they begin.
+inline size_t append_to_scratch(size_t& scratch_bytes, int64_t bytes) {
+  constexpr size_t line = 64;
+  const size_t begin = scratch_bytes;
+  scratch_bytes += (static_cast<size_t>(bytes) + line - 1) / line * line;
+  return begin;
+}
+
 /// For profiles: packing all weights of a convolution in a call.
 inline WorkAmount packing_amount(const ConvolutionGeometry& geometry, int64_t packed_i32) {
   return {.bytes_read = geometry.out_channels * jit::products_of_output(geometry),

@@ -179,14 +179,11 @@ class DenseBinder {
   /// Gives each part of the scratch its place; all begin at whole lines of the cache.
   void set_parts() {
     DenseScratch& parts = bound_.parts;
-    const auto take_bytes = [&](int64_t bytes) {
-      const size_t begin = bound_.scratch_bytes;
-      bound_.scratch_bytes += (static_cast<size_t>(bytes) + 63) / 64 * 64;
-      return begin;
+    const auto take = [&](int64_t lanes) {
+      return append_to_scratch(bound_.scratch_bytes, 4 * lanes);
     };
-    const auto take = [&](int64_t lanes) { return take_bytes(4 * lanes); };
     const int64_t channels = plan_.geometry.out_channels;
-    parts.source = take_bytes(plan_.source_bytes());
+    parts.source = append_to_scratch(bound_.scratch_bytes, plan_.source_bytes());
     // Whole vectors are read of the values of the last channels.
     parts.start = take(channels + plan_.lanes);
     parts.zero_points = take(channels + plan_.lanes);

@@ -8,14 +8,6 @@ namespace castor::detail {
 
 namespace {
 
-/// Appends bytes to a scratch, at a cache line.
-size_t append_bytes(size_t& scratch_bytes, int64_t bytes) {
-  constexpr size_t line = 64;
-  const size_t offset = scratch_bytes;
-  scratch_bytes += (static_cast<size_t>(bytes) + line - 1) / line * line;
-  return offset;
-}
-
 /// Keeps weights that are known: the operand itself may be stored otherwise.
 Status keep_constants(BoundDot& bound, const ConvolutionBinding& by) {
   const std::byte* const weights = by.constants[1];
@@ -53,10 +45,10 @@ Result<std::shared_ptr<const BoundDot>> bind_plan(const jit::DotPlan& plan,
               std::byte{1});
   const int64_t pixels = plan.block_tiles() * tile.pixels;
   size_t& bytes = bound->scratch_bytes;
-  bound->offsets.pixels = append_bytes(bytes, pixels * plan.pixel_bytes());
+  bound->offsets.pixels = append_to_scratch(bytes, pixels * plan.pixel_bytes());
   if (tile.has_zero_points) {
-    bound->offsets.pixel_sums = append_bytes(bytes, 4 * pixels);
-    bound->offsets.zero_points = append_bytes(bytes, 4 * plan.geometry.group_out_channels());
+    bound->offsets.pixel_sums = append_to_scratch(bytes, 4 * pixels);
+    bound->offsets.zero_points = append_to_scratch(bytes, 4 * plan.geometry.group_out_channels());
   }
   return std::shared_ptr<const BoundDot>(std::move(bound));
 }

@@ -13,7 +13,7 @@
 
 namespace castor::detail {
 
-/// Where a task's scratch has what, as offsets in bytes.
+/// Offsets, in bytes, of what a task keeps in its scratch.
 struct DotScratch {
   size_t pixels = 0;       ///< a block's, packed
   size_t pixel_sums = 0;   ///< see DotArguments

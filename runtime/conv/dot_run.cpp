@@ -149,16 +149,17 @@ class DotRun {
       const int64_t at_once = panels_at_once(count);
       for (int64_t panel = panels.begin; panel < panels.end; panel += at_once) {
         const int64_t end = std::min(panel + at_once, panels.end);
-        run_block({panels.image, panels.group, panel, end}, block, panels, scratch);
+        run_block({panels.image, panels.group, panel, end}, block, scratch);
       }
     }
   }
 
-  void set_zero_points(const ChannelPanels& panels, int32_t* to) const {
+  /// Sets those of the panels, by channel of the group.
+  void set_zero_points(const ChannelPanels& panels, int32_t* of_group) const {
     const std::byte* const from = data_of(bound_.operands.w_zero_point, operands_);
-    const int64_t end = channel(panels.group, panels.end);
-    for (int64_t each = channel(panels.group, panels.begin); each < end; ++each) {
-      *to++ = weight_zero_point(bound_.operands, from, each);
+    const int64_t first = channel(panels.group, 0);
+    for (int64_t i = plan_.first_channel(panels.begin); i < plan_.first_channel(panels.end); ++i) {
+      of_group[i] = weight_zero_point(bound_.operands, from, first + i);
     }
   }
 
@@ -172,8 +173,7 @@ class DotRun {
   }
 
   /// Some of a task's panels by the packed pixels of a block.
-  void run_block(const ChannelPanels& panels, int64_t block, const ChannelPanels& of_task,
-                 std::byte* scratch) const {
+  void run_block(const ChannelPanels& panels, int64_t block, std::byte* scratch) const {
     const WorkTimer timer(profile_, nest_, Work::block);
     const OutputPiece results = {
         .image = panels.image,
@@ -183,7 +183,6 @@ class DotRun {
         .pixels = plan_.first_pixel(block + 1) - plan_.first_pixel(block)};
     const auto to = output_.begin(results, scratch);
     assert(to.channel_step == 1);
-    const int64_t before = channel(of_task.group, of_task.begin);
     const jit::DotArguments arguments = {
         .pixels = scratch + bound_.offsets.pixels,
         .weights = weights(results.image, results.channel),
@@ -194,7 +193,7 @@ class DotRun {
         .last_channel = results.channels - jit::DotTile::channels,
         .tiles = plan_.first_tile(block + 1) - plan_.first_tile(block),
         .pixel_sums = reinterpret_cast<const int32_t*>(scratch + bound_.offsets.pixel_sums),
-        .weight_zero_points = zero_points(scratch) + (results.channel - before),
+        .weight_zero_points = zero_points(scratch) + plan_.first_channel(panels.begin),
         .input_zero_point = pixels_.packed_zero_point(),
         .output = to.data,
         .output_step = 4 * to.pixel_step,

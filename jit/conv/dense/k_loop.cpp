@@ -5,27 +5,9 @@
 #include <array>
 #include <cstddef>
 
+#include "jit/conv/emit_dot_product.hpp"
+
 namespace castor::jit::dense {
-
-namespace {
-
-/// Emits sum += inputs times weights, k group by k group. `product` may be overwritten.
-void emit_dot_product(Assembler& code, const Target& target, ProductEngine engine,
-                      const Xbyak::Xmm& sum, const Xbyak::Xmm& inputs, const Xbyak::Xmm& weights,
-                      const Xbyak::Xmm& product) {
-  if (engine == ProductEngine::i16_pairs) {
-    code.vpmaddwd(product, inputs, weights);
-    code.vpaddd(sum, sum, product);
-    return;
-  }
-  const bool are_exchanged = engine == ProductEngine::i8_u8_dot;
-  const Xbyak::Xmm& of_u8 = are_exchanged ? weights : inputs;
-  const Xbyak::Xmm& of_i8 = are_exchanged ? inputs : weights;
-  target.has_avx512() ? code.vpdpbusd(sum, of_u8, of_i8)
-                      : code.vpdpbusd(sum, of_u8, of_i8, Xbyak::VexEncoding);
-}
-
-}  // namespace
 
 // ---- first values
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "jit/emit/assembler.hpp"
+#include "jit/conv/emit_dot_product.hpp"
 
 namespace castor::jit {
 
@@ -37,12 +37,15 @@ const Reg64 scratch(Operand::RCX);
 }  // namespace reg
 const std::array saved_registers = {reg::tiles, reg::pixel_sums, reg::output_step};
 
-/// Vector registers that a tile needs at least; with fewer than all pixels', i16 pairs multiply
-/// these from memory.
+/// Vector registers: accumulators, weights, a product or the ones that weights are multiplied by,
+/// pixels. This is the first one of pixels.
+int first_pixel(const DotTile& tile) {
+  const bool has_other = tile.sums_weights || !multiplies_bytes(tile.engine);
+  return channels * tile.rows() + (has_other ? 2 : 1);
+}
+/// Pixels of i16 pairs that have no register are multiplied from memory.
 int needed_registers(const DotTile& tile) {
-  const int sums = tile.sums_weights ? channels + 1 : 0;  // and the ones
-  const int operands = multiplies_bytes(tile.engine) ? 1 + tile.pixels : 2;
-  return channels * tile.pixels + sums + operands;
+  return first_pixel(tile) + (multiplies_bytes(tile.engine) ? tile.pixels : 0);
 }
 
 /// Emits the code. The methods are in the order of the code that they emit.
@@ -70,7 +73,7 @@ class DotEmitter {
   void emit_ones() {
     if (!tile_.sums_weights) return;
     const Section constants = code_.section(CodeSection::constants);
-    code_.vpbroadcastd(ones(), code_.constant_of(uint32_t{0x01010101}));
+    code_.vpbroadcastd(other(), code_.constant_of(uint32_t{0x01010101}));
   }
 
   /// Four channels at a time by all pixels, so that their weights come from memory once.
@@ -122,7 +125,7 @@ class DotEmitter {
 
   void emit_first_values() {
     const Section first = code_.section(CodeSection::first_values);
-    for (int i = 0; i < channels * summed_rows(); ++i) {
+    for (int i = 0; i < channels * tile_.rows(); ++i) {
       const Xmm each = vector(i);
       target_.has_avx512() ? code_.vpxord(each, each, each) : code_.vpxor(each, each, each);
     }
@@ -160,7 +163,7 @@ class DotEmitter {
     if (tile_.sums_weights) {
       const Section constants = code_.section(CodeSection::constants);
       code_.mov(reg::scratch, argument(offsetof(DotArguments, tail_ones)));
-      code_.vmovups(ones(), code_.ptr[reg::scratch]);
+      code_.vmovups(other(), code_.ptr[reg::scratch]);
     }
     emit_step();
   }
@@ -177,8 +180,8 @@ class DotEmitter {
     for (int c = 0; c < channels; ++c) {
       emit_load(code_.ptr[rows[static_cast<size_t>(c)]]);
       const Section products = code_.section(CodeSection::products);
-      if (tile_.sums_weights) emit_bytes(sum(tile_.pixels, c), ones());
-      for (int p = 0; p < tile_.pixels; ++p) emit_product(c, p);
+      if (tile_.sums_weights) emit_product(sum(tile_.pixels, c), other());
+      for (int p = 0; p < tile_.pixels; ++p) emit_product(sum(p, c), p);
     }
     code_.add(reg::pixels, tile_.pixels * vector_bytes());
   }
@@ -194,20 +197,13 @@ class DotEmitter {
     }
   }
 
-  void emit_product(int channel, int p) {
-    const Xmm to = sum(p, channel);
-    if (multiplies_bytes(tile_.engine)) return emit_bytes(to, pixel(p));
-    p < held_pixels() ? code_.vpmaddwd(product(), weights(), pixel(p))
-                      : code_.vpmaddwd(product(), weights(), pixel_at(p));
-    code_.vpaddd(to, to, product());
+  void emit_product(const Xmm& to, int p) {
+    if (p < held_pixels()) return emit_product(to, pixel(p));
+    code_.vpmaddwd(other(), weights(), pixel_at(p));
+    code_.vpaddd(to, to, other());
   }
-
-  void emit_bytes(const Xmm& to, const Xmm& by) {
-    const bool are_exchanged = tile_.engine == ProductEngine::i8_u8_dot;
-    const Xmm& of_u8 = are_exchanged ? weights() : by;
-    const Xmm& of_i8 = are_exchanged ? by : weights();
-    target_.has_avx512() ? code_.vpdpbusd(to, of_u8, of_i8)
-                         : code_.vpdpbusd(to, of_u8, of_i8, Xbyak::VexEncoding);
+  void emit_product(const Xmm& to, const Xmm& by) {
+    emit_dot_product(code_, target_, tile_.engine, to, by, weights(), other());
   }
 
   // ---- results
@@ -238,17 +234,17 @@ class DotEmitter {
   void emit_reduction(int row) {
     const Section transposition = code_.section(CodeSection::transposition);
     const auto lanes = [&](int c) { return sum(row, c); };
-    const Xmm other = weights();
+    const Xmm work = weights();
     for (int c = 0; c < channels; c += 2) {
-      code_.vpunpckldq(other, lanes(c), lanes(c + 1));
+      code_.vpunpckldq(work, lanes(c), lanes(c + 1));
       code_.vpunpckhdq(lanes(c), lanes(c), lanes(c + 1));
-      code_.vpaddd(lanes(c), lanes(c), other);
+      code_.vpaddd(lanes(c), lanes(c), work);
     }
-    code_.vpunpcklqdq(other, lanes(0), lanes(2));
+    code_.vpunpcklqdq(work, lanes(0), lanes(2));
     code_.vpunpckhqdq(lanes(0), lanes(0), lanes(2));
-    code_.vpaddd(lanes(0), lanes(0), other);
+    code_.vpaddd(lanes(0), lanes(0), work);
     const Ymm halves(lanes(0).getIdx());
-    const Ymm upper(other.getIdx());
+    const Ymm upper(work.getIdx());
     if (target_.has_avx512()) {
       code_.vextracti64x4(upper, Xbyak::Zmm(halves.getIdx()), 1);
       code_.vpaddd(halves, halves, upper);
@@ -278,22 +274,14 @@ class DotEmitter {
 
   // ---- registers
 
-  /// Rows of accumulators: pixels, and the sums of weights.
-  int summed_rows() const { return tile_.pixels + (tile_.sums_weights ? 1 : 0); }
   Xmm sum(int row, int channel) const { return vector(row * channels + channel); }
   Xmm result(int row) const { return Xmm(sum(row, 0).getIdx()); }
-  Xmm weights() const { return vector(channels * summed_rows()); }
-  Xmm product() const {
-    return vector(channels * summed_rows() + 1);
-  }                                                                  ///< where weights are widened
-  Xmm ones() const { return vector(channels * summed_rows() + 1); }  ///< where they are added up
-  int first_pixel() const {
-    const bool has_other = tile_.sums_weights || !multiplies_bytes(tile_.engine);
-    return channels * summed_rows() + (has_other ? 2 : 1);
-  }
-  Xmm pixel(int p) const { return vector(first_pixel() + p); }
+  Xmm weights() const { return vector(channels * tile_.rows()); }
+  /// A product of i16 pairs, or the ones that bytes of weights are multiplied by.
+  Xmm other() const { return vector(channels * tile_.rows() + 1); }
+  Xmm pixel(int p) const { return vector(first_pixel(tile_) + p); }
   int held_pixels() const {
-    return std::min(tile_.pixels, target_.vector_registers() - first_pixel());
+    return std::min(tile_.pixels, target_.vector_registers() - first_pixel(tile_));
   }
   Xbyak::Address pixel_at(int p) { return code_.ptr[reg::pixels + p * vector_bytes()]; }
   Xmm vector(int index) const { return vector_register(index, target_.vector_bits()); }
@@ -320,7 +308,7 @@ int dot_step(ProductEngine engine, const Target& target) {
 bool fits(const DotTile& tile, const Target& target) {
   if (tile.pixels < 1 || tile.pixels > DotTile::max_pixels) return false;
   if (tile.engine != dot_engine(tile.engine != ProductEngine::i8_u8_dot, target)) return false;
-  if (tile.sums_weights && !multiplies_bytes(tile.engine)) return false;
+  if (multiplies_bytes(tile.engine) ? tile.w_is_signed : tile.sums_weights) return false;
   return needed_registers(tile) <= target.vector_registers();
 }
 

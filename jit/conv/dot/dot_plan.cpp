@@ -26,7 +26,7 @@ int64_t pixels_of(const ConvolutionGeometry& geometry) {
   return geometry.layout == ConvolutionLayout::nhwc || pixels == 1 ? pixels : 0;
 }
 
-/// The tile with the most pixels that there are registers for, which divide evenly.
+/// The tile with the most pixels that there are registers for, divided evenly.
 DotTile tile_of(const ConvolutionProblem& problem, int64_t pixels, const Target& target) {
   DotTile tile = {.engine = dot_engine(problem.w_is_signed, target)};
   const bool multiplies = multiplies_bytes(tile.engine);
@@ -64,7 +64,7 @@ EventCounts cost_of(const DotPlan& plan, const ConvolutionProblem& problem, cons
   using enum CostEvent;
   const ConvolutionCosts& costs = costs_on(target);
   const double product = target.has_avx512() ? costs.product_512 : costs.product_256;
-  const double rows = plan.tile.pixels + (plan.tile.sums_weights ? 1 : 0);
+  const double rows = plan.tile.rows();
   const bool widens = !multiplies_bytes(plan.tile.engine);
   const double instructions = widens ? 2 * rows + 2 : rows;  // for a vector of weights
   const double step = std::max(DotTile::channels * instructions * product,
@@ -92,9 +92,8 @@ std::string print(const DotPlan& plan) {
   return fmt::format(
       "  groups   {} of {} to {} channels\n"
       "  block    {} of {} pixels, {} B packed\n"
-      "  tile     {} output channels, whose weights are read as stored, by {} pixels, {} steps of "
-      "{} "
-      "along K\n",
+      "  tile     {} output channels, whose weights are read as stored, by {} pixels\n"
+      "  steps    {} of {} along K\n",
       plan.geometry.groups, plan.depth(), plan.geometry.group_out_channels(),
       std::min(plan.block_tiles() * plan.tile.pixels, plan.pixels), plan.pixels,
       plan.block_tiles() * plan.tile.pixels * plan.pixel_bytes(), DotTile::channels,

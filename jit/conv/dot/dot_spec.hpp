@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of dot products: rows of weights by pixels, both stored along K, so that nothing is
-// transposed. So are vectors; each accumulator has the products of one output channel and one
-// pixel, and its lanes are added up at the end.
+// The kernel of dot products: rows of weights by pixels. Both are stored along K, and vectors are
+// loaded along K, so that nothing is transposed. An accumulator has the products of one output
+// channel and one pixel; its lanes are added up at the end.
 //
 // Weights are read as they are stored. Dense kernels would pack those of a call first, and, without
 // products of bytes, constant ones as i16 pairs, twice as many bytes.
@@ -37,9 +37,13 @@ struct DotTile {
   /// have zeros there.
   bool has_tail = false;
   bool w_is_signed = false;  ///< how weights are widened, for i16 pairs
-  /// Whether bytes of weights are added up, for the zero point of pixels, which are not less it.
+  /// Whether weights are added up, because packed pixels still have their zero point: only where
+  /// bytes are multiplied.
   bool sums_weights = false;
   bool has_zero_points = false;  ///< whether weights have some, by output channel
+
+  /// Rows of accumulators: pixels, and the sums of weights.
+  int rows() const { return pixels + (sums_weights ? 1 : 0); }
 
   static constexpr auto fields(const auto& list) {
     return list(field("engine", &DotTile::engine), field("pixels", &DotTile::pixels),
@@ -55,7 +59,8 @@ ProductEngine dot_engine(bool w_is_signed, const Target& target);
 /// Weights of an output channel that a step takes: a vector of bytes, or half of one, widened.
 int dot_step(ProductEngine engine, const Target& target);
 
-/// Whether the target has the engine, and registers for accumulators and operands.
+/// Whether the target has the engine, and registers for accumulators and operands, and the spec has
+/// nothing that its engine does not use.
 bool fits(const DotTile& tile, const Target& target);
 
 /// The argument of the code. Output channels are taken four at a time, the last four perhaps with

@@ -324,15 +324,18 @@ TEST(DensePlans, LeavesRowsAlongKToDotKernels) {
     bool is_byte_dot;  ///< by products of bytes
   };
   const Row rows[] = {
-      {1, 1024, true, true, false}, {8, 1024, true, true, false}, {1, 1024, false, true, true},
-      {8, 1024, false, true, true}, {1, 8, false, false, false},  // less than a step
+      {1, 1024, true, true, false}, {8, 1024, true, true, false},
+      {1, 1024, false, true, true}, {8, 1024, false, true, true},
+      {20, 200, false, true, true}, {1, 8, false, false, false},  // less than a step
   };
   const ConvolutionOptions last = {.layout = ConvolutionLayout::nhwc};
   for (const Tier tier : tiers) {
-    const Target target{.tier = tier, .core = Core::zen3};
-    const bool has_pairs = product_engine_of(target) == ProductEngine::i16_pairs;
     for (const Row& row : rows) {
       for (const bool has_zero_points : {false, true}) {
+        // What is known of other cores decides for single pixels alone.
+        const Core core = row.pixels == 1 && has_zero_points ? Core::generic : Core::zen3;
+        const Target target{.tier = tier, .core = core};
+        const bool has_pairs = product_engine_of(target) == ProductEngine::i16_pairs;
         const ConvolutionProblem problem = {
             .geometry =
                 geometry_of({1, row.pixels, row.channels}, {row.channels, row.channels, 1}, last),
