@@ -63,15 +63,19 @@ std::vector<jit::Candidate> contenders_of(const jit::ConvolutionProblem& problem
   std::vector<jit::Candidate> all = jit::candidates(problem, target);
   if (!tiles) return all;
   constexpr size_t max_tiles = 6;
-  for (size_t i = all.size(); i-- > 0;) {
-    const auto* plan = std::get_if<jit::DensePlan>(&all[i].plan);
-    if (plan == nullptr) continue;
-    std::vector<jit::DensePlan> others = with_other_tiles(*plan, target);
+  const auto add_some = [&](auto others) {
     const size_t step = std::max<size_t>(others.size() / max_tiles, 1);
     for (size_t k = step / 2; k < others.size(); k += step) {
       const jit::EventCounts cost = cost_of(others[k], problem, target);
       const double cycles = cost.cycles(costs_on(target).cycles);
       all.push_back({std::move(others[k]), false, cost, cycles});
+    }
+  };
+  for (size_t i = all.size(); i-- > 0;) {
+    if (const auto* plan = std::get_if<jit::DensePlan>(&all[i].plan)) {
+      add_some(with_other_tiles(*plan, target));
+    } else if (const auto* rows = std::get_if<jit::WeightRowsPlan>(&all[i].plan)) {
+      add_some(with_other_tiles(*rows, target));
     }
   }
   return all;

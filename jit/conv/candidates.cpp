@@ -12,6 +12,28 @@ namespace castor::jit {
 
 namespace {
 
+/// Cycles of results of tile registers that depend on whether kernels apply an epilogue.
+template <class Plan>
+double tile_result_cycles(const Plan& plan, bool applies_epilogue, const Target& target) {
+  const TileCosts& costs = costs_on(target).tiles;
+  const ConvolutionGeometry& geometry = plan.geometry;
+  auto pixels = static_cast<double>(geometry.groups);
+  for (const ConvolutionAxis& axis : geometry.axes) pixels *= static_cast<double>(axis.output);
+  const double vectors =
+      pixels * static_cast<double>(geometry.group_out_channels()) / DenseTile::tile_rows;
+  if constexpr (std::is_same_v<Plan, WeightRowsPlan>) {
+    if (applies_epilogue) return 0;
+    const bool has_whole_lines = plan.pixels % DenseTile::tile_rows == 0;
+    return (has_whole_lines ? costs.spread_vector : costs.split_vector) * vectors;
+  } else if constexpr (std::is_same_v<Plan, DensePlan>) {
+    const bool transposes =
+        plan.tile.has_tiles() && plan.tile.store == StorePolicy::transposed && applies_epilogue;
+    return transposes ? costs.applied_vector * vectors : 0;
+  } else {
+    return 0;
+  }
+}
+
 /// All candidates, in no order.
 std::vector<Candidate> collect(const ConvolutionProblem& problem, const Target& target,
                                const TileEpilogue* epilogue) {
@@ -19,6 +41,7 @@ std::vector<Candidate> collect(const ConvolutionProblem& problem, const Target& 
   std::vector<Candidate> all;
   const auto add = [&](auto plan, bool applies) {
     EventCounts cost = cost_of(plan, problem, target);
+    cost[CostEvent::tile_results] += tile_result_cycles(plan, applies, target);
     if (epilogue != nullptr && !applies) {  // which reads all results again
       auto outputs = static_cast<double>(geometry.out_channels);
       for (const ConvolutionAxis& axis : geometry.axes) outputs *= static_cast<double>(axis.output);
@@ -38,6 +61,9 @@ std::vector<Candidate> collect(const ConvolutionProblem& problem, const Target& 
   for (DensePlan& plan : possible_plans(problem, target)) {
     const bool applies = epilogue != nullptr && can_apply(plan, *epilogue);
     add(std::move(plan), applies);
+  }
+  if (auto plan = plan_weight_rows(problem, target)) {
+    add(std::move(*plan), epilogue != nullptr && !epilogue->rows_of_channels);
   }
   add_either([&](const TileEpilogue* with) { return plan_depthwise(problem, target, with); });
   add_either([&](const TileEpilogue* with) { return plan_grouped_nhwc(problem, target, with); });
@@ -83,6 +109,7 @@ std::string name_of(const Candidate& candidate) {
                        source_name(*plan));
   }
   if (std::holds_alternative<DotPlan>(candidate.plan)) return "dot";
+  if (std::holds_alternative<WeightRowsPlan>(candidate.plan)) return "tiles weight_rows";
   return std::holds_alternative<DepthwisePlan>(candidate.plan) ? "depthwise" : "grouped_nhwc";
 }
 

@@ -12,6 +12,7 @@
 #include "jit/conv/dense_plan.hpp"
 #include "jit/conv/dot/dot_plan.hpp"
 #include "jit/conv/sliding/sliding_plan.hpp"
+#include "jit/conv/weight_rows_plan.hpp"
 #include "jit/core/core_tuning.hpp"
 
 namespace castor::jit {
@@ -20,6 +21,9 @@ namespace castor::jit {
 inline const ConvolutionCosts& costs_on(const Target& target) {
   return target.tuning().convolution;
 }
+
+/// The register tiles of one block.
+EventCounts products_cost(const DensePlan& plan, const Target& target);
 
 /// Packing the input of one image.
 EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& problem,
@@ -33,8 +37,11 @@ EventCounts cost_of(const DepthwisePlan& plan, const ConvolutionProblem& problem
 EventCounts cost_of(const GroupedNhwcPlan& plan, const ConvolutionProblem& problem,
                     const Target& target);
 EventCounts cost_of(const DotPlan& plan, const ConvolutionProblem& problem, const Target& target);
+EventCounts cost_of(const WeightRowsPlan& plan, const ConvolutionProblem& problem,
+                    const Target& target);
 
-using ConvolutionPlan = std::variant<DensePlan, DepthwisePlan, GroupedNhwcPlan, DotPlan>;
+using ConvolutionPlan =
+    std::variant<DensePlan, DepthwisePlan, GroupedNhwcPlan, DotPlan, WeightRowsPlan>;
 
 /// One way to do a convolution.
 struct Candidate {
@@ -55,8 +62,8 @@ std::vector<Candidate> candidates(const ConvolutionProblem& problem, const Targe
 Candidate choose(const ConvolutionProblem& problem, const Target& target,
                  const TileEpilogue* epilogue = nullptr);
 
-/// "pixel_vectorised nchw4c", "channel_vectorised input", "depthwise", "grouped_nhwc",
-/// "dot".
+/// "pixel_vectorised nchw4c", "channel_vectorised input", "depthwise", "grouped_nhwc", "dot",
+/// "tiles weight_rows".
 std::string name_of(const Candidate& candidate);
 /// The chosen plan in words, then every candidate with its cycles and what the largest part of them
 /// is.

@@ -152,42 +152,98 @@ double split_row_fraction(const DensePlan& plan, const DenseTile& tile) {
          static_cast<double>(static_cast<int64_t>(steps) * tile.pixels_of_tile());
 }
 
-/// Cycles of a tile of weights: those of one tile of channels come once for a block from where they
-/// are, and for other pixels from L1 or L2.
-double weight_load_cycles(const DensePlan& plan, const DenseTile& tile, const Target& target) {
-  const TileCosts& costs = costs_on(target).tiles;
-  const auto pixel_tiles = static_cast<double>(plan.channel_vectorised_tiles(tile));
-  const double first = has_near_weights(plan, target) ? costs.l2_load : costs.far_load;
-  const double again = streams_weights(plan, tile, target) ? costs.l2_load : costs.load;
-  return again + (first - again) / pixel_tiles;
+/// Positions of the input that the taps of that many neighbouring outputs take.
+double taken_positions(const ConvolutionAxis& axis, int64_t outputs) {
+  const int64_t step = std::min(axis.stride, axis.window());
+  return static_cast<double>((outputs - 1) * step + axis.window());
 }
 
-/// A register tile of tile registers.
-EventCounts register_tile_cost(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+/// Bytes of the source that some neighbouring outputs take.
+double pixel_bytes(const DensePlan& plan, int64_t rows, int64_t columns) {
+  const auto of_position = static_cast<double>(plan.weight_k_groups() * k_group_bytes) /
+                           static_cast<double>(plan.rows.kernel * plan.columns.kernel);
+  return taken_positions(plan.rows, rows) * taken_positions(plan.columns, columns) * of_position;
+}
+
+/// Whether pixels stay in L1 from one tile of channels to the next: those of a register tile, or,
+/// where tiles of channels are outside, of a block.
+bool stay_in_l1(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+  const double bytes = tile.channels_inside
+                           ? pixel_bytes(plan, tile.pixel_rows, tile.columns)
+                           : pixel_bytes(plan, plan.block.rows, plan.block.columns);
+  return bytes <= l1_bytes(target);
+}
+
+/// Where tile registers are loaded from, as fractions of an operand's loads.
+struct LoadedFrom {
+  double l2 = 0;
+  double beyond_l2 = 0;
+};
+
+/// Weights of one tile of channels come once for a block from where they are, and for other pixels
+/// from L1 or L2.
+LoadedFrom weights_from(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+  const double first = 1 / static_cast<double>(plan.channel_vectorised_tiles(tile));
+  const double again = streams_weights(plan, tile, target) ? 1 : 0;
+  if (has_near_weights(plan, target)) return {.l2 = std::max(first, again)};
+  return tile.channels_inside ? LoadedFrom{.beyond_l2 = 1}
+                              : LoadedFrom{.l2 = again * (1 - first), .beyond_l2 = first};
+}
+
+/// Pixels come from L2 when they are new to L1: where tiles of channels follow each other for the
+/// first of them, else for each one, unless L1 holds those of a block.
+LoadedFrom pixels_from(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+  const double loaded = static_cast<double>(plan.weight_k_groups() * k_group_bytes) * tile.pixels();
+  const double fresh = std::min(pixel_bytes(plan, tile.pixel_rows, tile.columns) / loaded, 1.0);
+  const auto channel_tiles =
+      static_cast<double>(ceil_div(plan.geometry.group_out_channels(), tile.channels));
+  return {.l2 = stay_in_l1(plan, tile, target) ? fresh / channel_tiles : fresh};
+}
+
+/// Cycles of a register tile's products, beside which are loads from L2 and beyond.
+double tile_product_cycles(const DensePlan& plan, const DenseTile& tile, const Target& target) {
   const TileCosts& costs = costs_on(target).tiles;
   const double p = tile.pixel_tiles();
   const double v = tile.vectors_of(plan.lanes);
-  const double split = split_row_fraction(plan, tile);
-  const double loads = p * (costs.load + split * (costs.split_load - costs.load)) +
-                       v * weight_load_cycles(plan, tile, target);
-  const double rows = std::max(tile.pixels_of_tile() * costs.product_row, costs.min_product);
-  EventCounts results;
+  const LoadedFrom weights = weights_from(plan, tile, target);
+  const LoadedFrom pixels = pixels_from(plan, tile, target);
+  const double loads = costs.load * (p + v) + costs.l2_load * (p * pixels.l2 + v * weights.l2) +
+                       costs.far_load * v * weights.beyond_l2 +
+                       costs.split_load * p * split_row_fraction(plan, tile);
+  const double rows = std::max<double>(tile.pixels_of_tile(), costs.min_product_rows);
+  return static_cast<double>(plan.k_steps.size()) *
+             (std::max(costs.product_row * p * v * rows, loads) + costs.step) +
+         costs.tile;
+}
+
+/// Cycles in which its results are stored.
+double tile_result_cycles(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+  const TileCosts& costs = costs_on(target).tiles;
+  const double pixels = tile.pixels();
+  const double vectors = pixels * tile.vectors_of(plan.lanes);
+  const bool is_one_tile = tile.channels >= plan.geometry.group_out_channels();
   if (tile.store == StorePolicy::transposed) {
-    results[staged_vector] = tile.pixels() * v;
-    const int64_t pixel_vectors = ceil_div(tile.pixels(), plan.lanes);
-    results[transposed_channel] = v * plan.lanes * static_cast<double>(pixel_vectors);
-  } else {
-    results[nhwc_stored_vector] = costs.stored_vectors * tile.pixels() * v;
+    const bool is_spread = tile.channels_inside && !is_one_tile;
+    const auto pixel_vectors = static_cast<double>(ceil_div(tile.pixels(), plan.lanes));
+    const double spread = is_spread ? costs.spread_channel * tile.channels : 0;
+    return (costs.transposed_vector * tile.vectors_of(plan.lanes) * plan.lanes + spread) *
+           pixel_vectors;
   }
+  constexpr int64_t many_channels = 256;
+  const bool is_spread = !tile.channels_inside && !is_one_tile;
+  const double spread =
+      plan.geometry.out_channels < many_channels ? costs.spread_pixel : costs.far_spread_pixel;
+  return costs.stored_vector * vectors + (costs.stored_pixel + (is_spread ? spread : 0)) * pixels;
+}
+
+/// A register tile of tile registers. Results are stored beside the next tile's products: what
+/// takes longer than these is left.
+EventCounts register_tile_cost(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+  const double products = tile_product_cycles(plan, tile, target);
+  const double results = tile_result_cycles(plan, tile, target);
   EventCounts cost;
-  const double instructions =
-      static_cast<double>(plan.k_steps.size()) * std::max(p * v * rows, loads);
-  cost[k_loop] = costs.k_loop_factor * instructions;
-  cost[operand_load] = static_cast<double>(plan.k_steps.size()) * (p + v);
-  // Results are stored beside the next tile's products: what takes longer than these is left.
-  const double beside = results.cycles(costs_on(target).cycles);
-  const double left = std::max(beside - costs.hidden_share * instructions, 0.0);
-  if (left > 0) cost += results * (left / beside);
+  cost[k_loop] = products;
+  cost[tile_results] = std::max(results - costs_on(target).tiles.hidden_share * products, 0.0);
   return cost;
 }
 
@@ -238,12 +294,6 @@ CostEvent packing_event(const DensePlan& plan, const Target& target) {
   return holds_columns ? packed_columns4 : packed_nchw4c;
 }
 
-/// Positions of the input that the taps of that many neighbouring outputs take.
-double taken_positions(const ConvolutionAxis& axis, int64_t outputs) {
-  const int64_t step = std::min(axis.stride, axis.window());
-  return static_cast<double>((outputs - 1) * step + axis.window());
-}
-
 /// Window sums of a cache block, which a tile of one channel of ones computes on packed input, or
 /// of which it computes the lanes' sums, and loops on rows.
 EventCounts window_sum_cost(const DensePlan& plan, const ConvolutionCosts& costs) {
@@ -288,7 +338,24 @@ bool streams_weights(const DensePlan& plan, const DenseTile& tile, const Target&
   const int64_t vectors = tile.channels_inside
                               ? ceil_div(plan.geometry.group_out_channels(), plan.lanes)
                               : tile.vectors_of(plan.lanes);
-  return static_cast<double>(plan.weight_bytes(vectors)) > l1_bytes(target);
+  const auto bytes = static_cast<double>(plan.weight_bytes(vectors));
+  const bool is_read_once = plan.rows.kernel * plan.columns.kernel == 1;
+  if (!tile.has_tiles() || is_read_once) return bytes > l1_bytes(target);
+  const double beside = pixel_bytes(plan, tile.pixel_rows, tile.columns);
+  return bytes + beside >
+         costs_on(target).tiles.window_l1_share * static_cast<double>(target.caches.l1);
+}
+
+bool fetches_weights(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+  const auto max = static_cast<double>(target.caches.l1) * costs_on(target).tiles.fetched_l1_share;
+  return streams_weights(plan, tile, target) &&
+         pixel_bytes(plan, tile.pixel_rows, tile.columns) <= max;
+}
+
+bool streams_pixels(const DensePlan& plan, const DenseTile& tile, const Target& target) {
+  const bool is_read_once = plan.rows.kernel * plan.columns.kernel == 1;
+  return is_read_once && !tile.channels_inside && !streams_weights(plan, tile, target) &&
+         !stay_in_l1(plan, tile, target);
 }
 
 DenseTile cheapest_tile(const DensePlan& plan, std::span<const DenseTile> tiles,
@@ -297,6 +364,10 @@ DenseTile cheapest_tile(const DensePlan& plan, std::span<const DenseTile> tiles,
   return *std::ranges::min_element(tiles, {}, [&](const DenseTile& tile) {
     return tiles_cost(plan, tile, unaligned, target).cycles(costs_on(target).cycles);
   });
+}
+
+EventCounts products_cost(const DensePlan& plan, const Target& target) {
+  return tiles_cost(plan, plan.tile, unaligned_fraction(plan), target);
 }
 
 EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& problem,
@@ -323,10 +394,14 @@ EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& proble
     const CostEvent unwidened = has_sign_flip ? sign_flipped_byte : copied_byte;
     const bool is_widened = !multiplies_bytes(plan.engine);
     cost[copied_row] = rows;
-    cost[is_widened ? widened_byte : unwidened] = rows * static_cast<double>(copied->row_bytes);
     if (plan.tile.has_tiles() && plan.geometry.layout == ConvolutionLayout::nchw) {
-      cost[packed_by_loops] =
-          costs_on(target).tiles.copied_passes * rows * static_cast<double>(copied->row_bytes) / 4;
+      constexpr int64_t channels = 64;
+      constexpr int64_t pixels = 16;
+      const double vectors = rows * static_cast<double>(ceil_div(copied->columns, pixels));
+      cost[gathered_block] = vectors * static_cast<double>(copied->channels / channels);
+      if (copied->channels % channels > 0) cost[gathered_tail] = vectors;
+    } else {
+      cost[is_widened ? widened_byte : unwidened] = rows * static_cast<double>(copied->row_bytes);
     }
     const bool is_spread = plan.geometry.groups > 1 || copied->has_aligned_pixels;
     if (plan.geometry.layout == ConvolutionLayout::nhwc && is_spread) {
@@ -338,7 +413,7 @@ EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& proble
 
 EventCounts cost_of(const DensePlan& plan, const ConvolutionProblem& problem,
                     const Target& target) {
-  EventCounts block = tiles_cost(plan, plan.tile, unaligned_fraction(plan), target);
+  EventCounts block = products_cost(plan, target);
   block[cache_block] = 1;
   block[kernel_call] = plan.tile.has_tiles() ? costs_on(target).tiles.calls
                                              : static_cast<double>(plan.channel_tiles);
@@ -351,6 +426,11 @@ EventCounts cost_of(const DensePlan& plan, const ConvolutionProblem& problem,
   // Also where the first tile of channels adds them up: a problem does not tell one zero point of
   // all weights from several.
   if (has_window_sums && !sums_itself) block += window_sum_cost(plan, costs_on(target));
+  if (has_window_sums && plan.tile.has_tiles()) {
+    block[tile_results] += costs_on(target).tiles.summed_vector *
+                           static_cast<double>(plan.block.pixels() * plan.channel_tiles *
+                                               plan.tile.vectors_of(plan.lanes));
+  }
   if (problem.has_constant_weights && !has_near_weights(plan, target)) {
     constexpr double line_bytes = 64;
     block[far_weights] =

@@ -150,6 +150,8 @@ ProductEngine engine_of(const ConvolutionProblem& problem, const Target& target)
   return takes_u8_by_i8(engine) && are_exchanged ? ProductEngine::i8_u8_dot : engine;
 }
 
+}  // namespace
+
 DensePlan begin_plan(const ConvolutionProblem& problem, const Target& target) {
   const ConvolutionGeometry& geometry = problem.geometry;
   DensePlan plan;
@@ -161,6 +163,8 @@ DensePlan begin_plan(const ConvolutionProblem& problem, const Target& target) {
   plan.k_groups = ceil_div(geometry.group_channels(), channels_of_k_group(plan.engine));
   return plan;
 }
+
+namespace {
 
 /// The register tiles that a pixel-vectorised plan may have.
 std::vector<DenseTile> pixel_tiles(const DensePlan& plan, const Target& target) {

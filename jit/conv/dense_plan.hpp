@@ -278,6 +278,9 @@ inline int64_t l2_share(const Target& target, int64_t eighths) {
 /// The largest part, if parts are at most `max` and of about a size.
 constexpr int64_t even_part(int64_t all, int64_t max) { return ceil_div(all, ceil_div(all, max)); }
 
+/// A plan with what all plans of the problem have in common.
+DensePlan begin_plan(const ConvolutionProblem& problem, const Target& target);
+
 /// A plan of packed planes with its cache block and k steps, without a register tile. `plan` has
 /// what all plans have; `planes` its layout and whether rows are aligned.
 DensePlan plan_packed(DensePlan plan, PackedPlanes planes, const Target& target);
@@ -317,6 +320,13 @@ bool has_near_weights(const DensePlan& plan, const Target& target);
 
 /// Whether the weights that tiles of tile registers go through again and again do not stay in L1.
 bool streams_weights(const DensePlan& plan, const DenseTile& tile, const Target& target);
+
+/// Whether L1 has room for weights that are brought there ahead, beside a register tile's pixels.
+bool fetches_weights(const DensePlan& plan, const DenseTile& tile, const Target& target);
+
+/// Whether pixels that tiles of tile registers go through again and again should not displace the
+/// weights in L1.
+bool streams_pixels(const DensePlan& plan, const DenseTile& tile, const Target& target);
 
 /// Gives a plan the tile, and tiles of channels.
 void set_tile(DensePlan& plan, const DenseTile& tile);

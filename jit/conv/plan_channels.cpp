@@ -306,14 +306,12 @@ std::optional<DenseTile> tile_of(const DensePlan& plan, int vectors, const Targe
   return tile;
 }
 
-/// Register tiles by the number of their vectors: all, or `min_vectors` and more.
-std::vector<DenseTile> channel_tiles(const DensePlan& plan, int64_t min_vectors,
-                                     const Target& target) {
+/// Register tiles of each number of vectors.
+std::vector<DenseTile> channel_tiles(const DensePlan& plan, const Target& target) {
   const int64_t vectors = ceil_div(plan.geometry.group_out_channels(), plan.lanes);
   const int max = target.tuning().dense.max_channel_vectors;
   std::vector<DenseTile> tiles;
-  for (int v = static_cast<int>(std::min(vectors, min_vectors));
-       v <= std::min<int64_t>(vectors, max); ++v) {
+  for (int v = 1; v <= std::min<int64_t>(vectors, max); ++v) {
     if (plan.tile.has_tiles()) {
       add_register_tiles(plan, v, target, tiles);
     } else if (const auto tile = tile_of(plan, v, target)) {
@@ -333,11 +331,7 @@ void choose_tile(DensePlan& plan, const Target& target) {
   plan.tile.engine = plan.engine;
   plan.tile.pixel_step = static_cast<int32_t>(plan.source_column_step());
   if (plan.geometry.layout == ConvolutionLayout::nchw) plan.tile.store = StorePolicy::transposed;
-  // With tile registers one vector of channels, whose results fill a quarter of a cache line, pays
-  // where more pixels should share weights from beyond L2.
-  const bool has_pairs = plan.tile.has_tiles() && has_near_weights(plan, target);
-  const DenseTile cheapest =
-      cheapest_tile(plan, channel_tiles(plan, has_pairs ? 2 : 1, target), target);
+  const DenseTile cheapest = cheapest_tile(plan, channel_tiles(plan, target), target);
   if (cheapest.has_tiles()) {
     set_register_tile(plan, cheapest, target);
     return round_block(plan);
@@ -380,15 +374,11 @@ bool has_near_pixels(const DensePlan& plan) {
 
 std::vector<DensePlan> with_other_register_tiles(const DensePlan& plan, const Target& target) {
   std::vector<DensePlan> others;
-  for (DenseTile tile : channel_tiles(plan, 1, target)) {
-    for (const bool inside : {false, true}) {
-      if (inside && tile.channels == plan.geometry.group_out_channels()) continue;
-      DensePlan other = plan;
-      tile.channels_inside = inside;
-      set_register_tile(other, tile, target);
-      round_block(other);
-      if (other.tile != plan.tile) others.push_back(std::move(other));
-    }
+  for (const DenseTile& tile : channel_tiles(plan, target)) {
+    DensePlan other = plan;
+    set_register_tile(other, tile, target);
+    round_block(other);
+    if (other.tile != plan.tile) others.push_back(std::move(other));
   }
   return others;
 }

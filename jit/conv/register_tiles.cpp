@@ -11,33 +11,6 @@ namespace {
 
 constexpr int64_t cache_line = 64;
 
-/// Whether the weights of one tile of channels stay in L1 while all pixels take them: a filter's
-/// beside its window of the input; those of a single position where many adjacent pixels are, and
-/// all weights do not stay there.
-bool keeps_weights_in_l1(const DensePlan& plan, const DenseTile& tile, const Target& target) {
-  const int64_t positions = plan.slices * plan.rows.kernel * plan.columns.kernel;
-  if (positions > 1) return !streams_weights(plan, tile, target);
-  if (plan.rows.stride > 1 || plan.columns.stride > 1) return false;
-  const int64_t many_pixels = costs_on(target).tiles.many_pixels;
-  const int64_t bytes = plan.weight_bytes(tile.vectors_of(plan.lanes));
-  DenseTile all = tile;
-  all.channels_inside = true;
-  const int64_t limit = target.caches.l1 * target.tuning().block.tile_weights_l1_eighths / 8;
-  return plan.rows.output * plan.columns.output >= many_pixels && bytes <= limit &&
-         streams_weights(plan, all, target);
-}
-
-/// Whether the tiles of channels of some pixels follow each other. Not where stores of few products
-/// each go to another page, as those of channels of large images do.
-bool takes_channels_inside(const DensePlan& plan, const DenseTile& tile, const Target& target) {
-  if (tile.channels >= plan.geometry.group_out_channels()) return false;
-  const size_t few_k_steps = costs_on(target).tiles.few_k_steps;
-  const bool spreads_stores =
-      tile.store == StorePolicy::transposed && plan.k_steps.size() <= few_k_steps;
-  return has_near_weights(plan, target) && !keeps_weights_in_l1(plan, tile, target) &&
-         !spreads_stores;
-}
-
 /// Lines of the next tile of channels' weights that each k step prefetches where they come from
 /// beyond L2, so that the next one finds them there, and none of its pixel tiles waits for all.
 int prefetched_lines(const DensePlan& plan, const DenseTile& tile, const Target& target) {
@@ -66,13 +39,17 @@ std::optional<DenseTile> tile_of_one_line(const DensePlan& plan, DenseTile tile,
 
 }  // namespace
 
-void add_register_tiles(const DensePlan& plan, int vectors, const Target& target,
-                        std::vector<DenseTile>& tiles) {
+namespace {
+
+/// Those in which tiles of channels follow each other for some pixels, or pixels for a tile of
+/// channels.
+void add_in_order(const DensePlan& plan, int vectors, bool channels_inside, const Target& target,
+                  std::vector<DenseTile>& tiles) {
   DenseTile tile = plan.tile;
+  tile.channels_inside = channels_inside;
   tile.channels = plan.channels_of_tile(vectors);
   tile.pixel_rows = 1;
   tile.row_step = tile.row_pitch = 0;
-  tile.channels_inside = takes_channels_inside(plan, tile, target);
   for (int count = 1; count <= DenseTile::max_pixel_tiles; ++count) {
     DenseTile along = tile;
     along.columns =
@@ -92,8 +69,19 @@ void add_register_tiles(const DensePlan& plan, int vectors, const Target& target
   }
 }
 
+}  // namespace
+
+void add_register_tiles(const DensePlan& plan, int vectors, const Target& target,
+                        std::vector<DenseTile>& tiles) {
+  const bool is_one_tile = plan.channels_of_tile(vectors) == plan.geometry.group_out_channels();
+  add_in_order(plan, vectors, false, target, tiles);
+  if (!is_one_tile) add_in_order(plan, vectors, true, target, tiles);
+}
+
 void set_register_tile(DensePlan& plan, DenseTile tile, const Target& target) {
   tile.streams_weights = streams_weights(plan, tile, target);
+  tile.fetches_weights = fetches_weights(plan, tile, target);
+  tile.streams_pixels = streams_pixels(plan, tile, target);
   tile.prefetched_lines = prefetched_lines(plan, tile, target);
   tile.has_idle_products =
       static_cast<double>(plan.k_steps.size()) >= costs_on(target).tiles.min_idle_k_steps;

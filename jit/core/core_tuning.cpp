@@ -25,8 +25,8 @@ constexpr EventCycles cycles_of(std::initializer_list<EventRow> rows, EventCycle
 }
 
 // clang-format off
-/// The costs on golden_cove, and on cores that were not swept. Fitted by
-/// tools/fit-convolution-costs to bench/data/sweep-granite-rapids-fit.csv and to other tiers, but
+/// The costs on cores that were not swept, and what others begin with. Fitted by
+/// tools/fit-convolution-costs to an early sweep of a Granite Rapids and to other tiers, but
 /// for what decides register tiles, which measurements of single layers decided, and for
 /// packed_by_narrow_kernel (of i16 pairs on Zen 3: castor-sweep --layers --matching 1x1; --random
 /// 500 --seed 91; not measured: of bytes).
@@ -47,6 +47,7 @@ constexpr ConvolutionCosts fitted_costs = {
         {staged_vector, 3},
         {transposed_channel, 9},
         {transposed_output, 0.8},
+        {tile_results, 1},
         {packed_row, 3.55},
         {packed_columns_row, 3.55},  // not measured: packed_row's
         {packed_nhwc_row, 3.55},
@@ -63,9 +64,12 @@ constexpr ConvolutionCosts fitted_costs = {
         {sign_flipped_byte, 0.641},
         {widened_byte, 0.641},
         {copied_column, 14.6},
+        {gathered_block, 282},
+        {gathered_tail, 400},
+        {interleaved_pixels, 35},
         {packed_weight, 0.855},
         {listed_weight, 3.63},
-        {far_weights, 8},  // not measured: Zen 3's, and so, about, are the next three
+        {far_weights, 8},  // measured on Zen 3 alone, and so are the next three, rounded
         {dot_pixel, 100},
         {dot_weight, 0.03},
         {dot_result, 8},
@@ -87,6 +91,51 @@ constexpr ConvolutionCosts fitted_costs = {
         {gathered_weight, 5.84},
         {piecewise_output, 0.3},
     }),
+};
+
+/// Fitted to bench/data/sweep-granite-rapids-fit.csv, of tiers avx512_vbmi and amx; names what
+/// differs.
+constexpr ConvolutionCosts golden_cove_costs = {
+    .cycles = cycles_of({
+        {cache_block, 296},
+        {kernel_call, 159},
+        {packed_row, 5.24},
+        {packed_nhwc_row, 3.24},
+        {packed_nhwc, 2.19},
+        {packed_nchw4c, 0.268},
+        {packed_by_kernel, 0.208},
+        {packed_columns4, 0.214},
+        {packed_im2col, 0.383},
+        {packed_one_by_one, 2.3},
+        {copied_row, 9.27},
+        {copied_byte, 0.169},
+        {sign_flipped_byte, 0.124},
+        {copied_column, 9.37},
+        {gathered_block, 220},
+        {gathered_tail, 144},
+        {interleaved_pixels, 37.1},
+        {packed_weight, 0.346},
+        {listed_weight, 12.7},
+        {far_weights, 0.969},
+        {dot_pixel, 96},
+        {dot_weight, 0.00455},
+        {dot_result, 2.94},
+        {summed_pixel, 5.4},
+        {summed_byte, 0.265},
+        {sliding_call, 266},
+        {slide_load, 0.704},
+        {slide_shuffle, 0.728},
+        {slide_product, 0.407},
+        {slide_store, 1.62},
+        {slide_position, 2.37},
+        {slide_row_range, 21.1},
+        {gather_load, 0.463},
+        {gather_shuffle, 0.326},
+        {gather_product, 0.61},
+        {gather_store, 1.46},
+        {gather_position, 10.2},
+        {gathered_weight, 9.77},
+    }, fitted_costs.cycles),
 };
 
 /// Fitted to bench/data/sweep-zen4-fit.csv and -fit-more.csv; names what differs.
@@ -170,8 +219,9 @@ constexpr ConvolutionCosts zen5_costs = {
 /// Fitted to bench/data/sweep-zen3-fit.csv and -fit-more.csv, of tier avx2. A pair of vpmaddwd and
 /// vpaddd takes 0.62 cycles (peak_GMACps of castor-bench); 0.27 cycles an instruction are what K
 /// loops take on a core whose other thread is not ours (castor-sweep --layers --matching 6_3x3).
-/// Events of dot kernels are fitted to castor-sweep --random 40000 --seed 77 --matching 'g1 k1 s1 d1 p0 u8i8 runtime',
-/// and of weights that follow to MatMulInteger/(1|8)x.* of castor-bench.
+/// Events of dot kernels are fitted to castor-sweep --random 40000 --seed 77
+/// --matching 'g1 k1 s1 d1 p0 u8i8 runtime' and the other signs; far_weights and dot_weight were
+/// set by MatMulInteger/(1|8)x.* of castor-bench.
 constexpr ConvolutionCosts zen3_costs = {
     .product_256 = 0.31,
     .instruction = 0.27,
@@ -223,7 +273,7 @@ constexpr std::array<CoreTuning, core_count> table = {{
     {.core = Core::golden_cove,
      .port_model = PortModel::golden_cove,
      .conversion = {.merges_bytes = true},
-     .convolution = fitted_costs},
+     .convolution = golden_cove_costs},
     {.core = Core::zen3, .convolution = zen3_costs},
 }};
 

@@ -36,7 +36,6 @@ struct BlockTuning {
   int64_t channel_tile_l2_eighths = 4;  ///< NHWC outputs that several channel tiles write in turn
   int64_t phase_l2_eighths = 6;         ///< planes of all stride phases, before these cost more
   int64_t packed_l1_eighths = 5;        ///< packed input of few channels, between channel tiles
-  int64_t tile_weights_l1_eighths = 4;  ///< weights of a tile of channels, with tile registers
   /// Weights that tile registers, or slabs of an epilogue, go through often.
   int64_t near_weights_l2_eighths = 5;
   int64_t im2col_l1_eighths = 16;  ///< im2col rows, next to the outputs that pass through L1
@@ -145,28 +144,44 @@ struct WorkRates {
   double convolution_bytes = 16;  ///< inputs and outputs of a convolution
 };
 
-/// Cycles of the instructions of tile registers (AMX), measured on Granite Rapids.
+/// Cycles of the instructions of tile registers (AMX), fitted to tables of castor-sweep --tiles
+/// --isa amx on Granite Rapids, whose clock is lower with AMX than with other code: hence 20 cycles
+/// for a product that takes 16 of its own.
 struct TileCosts {
-  double product_row = 1;     ///< a product, for each of its rows
-  double min_product = 9.25;  ///< a product at least
-  double load = 8;            ///< a tile from L1
-  double l2_load = 30;        ///< the same from L2, beside other loads
-  double far_load = 100;      ///< the same from beyond L2
-  double split_load = 49;     ///< the same where all rows cross cache lines
-  /// Cycles of a K loop for each of these: layers with tiles take longer relative to their
-  /// instructions than those with vectors (castor-sweep --isa amx).
-  double k_loop_factor = 1.5;
-  double stored_vectors = 3;  ///< a row of a stored tile, in vectors of other kernels
-  double copied_passes = 2;   ///< rows are packed to k groups, then to pixels (NCHW)
-  double hidden_share = 0.9;  ///< of the products' cycles, beside which results cost nothing
+  double product_row = 1.24;       ///< a product, for each of its rows
+  double min_product_rows = 9.25;  ///< it takes as long as one of that many rows at least
+  double load = 4.5;               ///< a tile that a k step loads
+  double l2_load = 20.6;           ///< what it takes longer from L2
+  double far_load = 136;           ///< or from beyond L2
+  double split_load = 31;          ///< or where all rows cross cache lines
+  double step = 1.5;               ///< a k step
+  double tile = 20;                ///< a register tile
+  double hidden_share = 0.38;      ///< fraction of products' cycles, beside which results are free
+  // Results, by row of a tile of sums:
+  double stored_vector = 5.3;   ///< a vector of channels
+  double stored_pixel = 1.5;    ///< a pixel, for all vectors
+  double spread_pixel = 2.3;    ///< the same where the next tile of channels comes after all pixels
+  double far_spread_pixel = 9;  ///< and if channels are many
+  double transposed_vector = 7;  ///< a vector of channels that is transposed
+  double applied_vector = 4.5;   ///< the same, what it takes longer with an epilogue
+  double spread_vector = 2.5;    ///< a vector of pixels beside rows of weights
+  double split_vector = 9;       ///< the same across two cache lines
+  /// A channel's pixels, where the next tile of channels follows: each goes to another page.
+  double spread_channel = 2.8;
+  double summed_vector = 9.8;  ///< a vector of channels from which a window sum is subtracted
+  /// Part of L1 for a register tile's pixels, beside which weights are fetched to L1.
+  double fetched_l1_share = 0.375;
+  /// Part of L1 in which weights of a filter's window and the window stay.
+  double window_l1_share = 0.85;
   /// K steps from which on products without floats of vectors beside them are slow.
   double min_idle_k_steps = 12;
   /// Pixels of a block at least, beside which reading all weights once takes little.
   int64_t min_block_pixels = 256;
-  /// Adjacent pixels from which on the weights of one tile of channels stay in L1 for all of them.
-  int64_t many_pixels = 256;
-  /// K steps up to which transposed stores are not spread over the pages of many channels.
-  size_t few_k_steps = 2;
+  /// Packed pixels of a block beside rows of weights, and bounds of their number, of which the
+  /// upper one is 768 at most.
+  int64_t block_column_bytes = int64_t{64} << 10;
+  int64_t min_block_columns = 64;
+  int64_t max_block_columns = 256;
   double calls = 3;  ///< a block's calls of kernels, which configure tiles, in others' calls
 };
 

@@ -31,6 +31,7 @@ namespace castor::jit {
   EVENT(staged_vector, "the same, by way of the staging buffer")              \
   EVENT(transposed_channel, "channel of a tile that is transposed")           \
   EVENT(transposed_output, "i32 result that is transposed to NHWC")           \
+  EVENT(tile_results, "cycle of storing sums of tile registers, beyond products") \
   EVENT(packed_row, "row of packed input")                                    \
   EVENT(packed_columns_row, "row of k groups of columns, packed by loops")    \
   EVENT(packed_nhwc_row, "row of k groups packed from NHWC")                  \
@@ -48,6 +49,9 @@ namespace castor::jit {
   EVENT(sign_flipped_byte, "the same with a sign flip")                       \
   EVENT(widened_byte, "the same widened to i16")                              \
   EVENT(copied_column, "pixel that is copied by itself")                      \
+  EVENT(gathered_block, "16 NCHW pixels whose 64 channels are brought together") \
+  EVENT(gathered_tail, "the same of fewer channels")                          \
+  EVENT(interleaved_pixels, "64 NCHW pixels of four channels, made k groups beside rows of weights") \
   EVENT(packed_weight, "k group of run-time weights in order, packed")         \
   EVENT(listed_weight, "the same in another order")                           \
   EVENT(far_weights, "64 bytes of packed weights from beyond L2, for a block") \

@@ -94,6 +94,9 @@ DenseTile kernel_of(const DensePlan& plan, bool has_epilogue) {
 DepthwiseSpec kernel_of(const DepthwisePlan& plan, bool) { return plan.spec; }
 GroupedNhwcSpec kernel_of(const GroupedNhwcPlan& plan, bool) { return plan.spec; }
 DotTile kernel_of(const DotPlan& plan, bool) { return plan.tile; }
+DenseTile kernel_of(const WeightRowsPlan& plan, bool has_epilogue) {
+  return kernel_tile(plan.product.tile, has_epilogue);
+}
 
 std::string epilogue_text(const Function& function, std::span<const Nest> nests, size_t index,
                           const TileEpilogue* applied) {

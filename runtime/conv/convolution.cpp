@@ -16,6 +16,7 @@ bool has_outputs(const ConvolutionGeometry& geometry) {
 }
 
 bool has_tiles(const jit::Candidate& candidate) {
+  if (std::holds_alternative<jit::WeightRowsPlan>(candidate.plan)) return true;
   const auto* dense = std::get_if<jit::DensePlan>(&candidate.plan);
   return dense != nullptr && dense->tile.has_tiles();
 }

@@ -10,6 +10,7 @@
 #include "runtime/conv/dense.hpp"
 #include "runtime/conv/dot.hpp"
 #include "runtime/conv/sliding.hpp"
+#include "runtime/conv/weight_rows.hpp"
 #include "runtime/memory/scratch_plan.hpp"
 
 namespace castor::detail {
@@ -24,7 +25,7 @@ struct BoundConvolution {
   std::string lower_tier_because;  ///< not empty: the target is of a lower tier than was wanted
   std::variant<NothingToMultiply, std::shared_ptr<const BoundDense>,
                std::shared_ptr<const BoundDepthwise>, std::shared_ptr<const BoundGroupedNhwc>,
-               std::shared_ptr<const BoundDot>>
+               std::shared_ptr<const BoundDot>, std::shared_ptr<const BoundWeightRows>>
       form;
   bool applies_epilogue = false;  ///< kernels do
   size_t scratch = 0;             ///< where its part of a call's scratch begins
@@ -35,6 +36,7 @@ struct BoundConvolution {
   const BoundDepthwise* depthwise() const { return as<BoundDepthwise>(); }
   const BoundGroupedNhwc* grouped_nhwc() const { return as<BoundGroupedNhwc>(); }
   const BoundDot* dot() const { return as<BoundDot>(); }
+  const BoundWeightRows* weight_rows() const { return as<BoundWeightRows>(); }
 
  private:
   template <class Bound>

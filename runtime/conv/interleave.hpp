@@ -129,6 +129,12 @@ void gather_pixels(const PixelSource& from, std::byte* to, int64_t pixel_bytes);
 /// The sum of bytes as unsigned numbers, each with `sign_flip` xored, modulo 2^32.
 uint32_t sum_of_bytes(const std::byte* bytes, int64_t count, uint8_t sign_flip);
 
+/// The sum of signed or unsigned bytes, modulo 2^32.
+inline int32_t sum_of_row(const std::byte* bytes, int64_t count, bool is_signed) {
+  const uint32_t sum = sum_of_bytes(bytes, count, is_signed ? 0x80 : 0);
+  return static_cast<int32_t>(sum - (is_signed ? 128 * static_cast<uint32_t>(count) : 0));
+}
+
 /// to[column * to_step + row] = from[row * from_step + column]; steps in i32.
 void transpose_i32(const int32_t* from, int64_t from_step, int64_t rows, int64_t columns,
                    int32_t* to, int64_t to_step);

@@ -212,6 +212,15 @@ json plan_json(const jit::DotPlan& plan) {
           {"steps", plan.steps()}};
 }
 
+json plan_json(const jit::WeightRowsPlan& plan) {
+  return {{"kind", "weight_rows"},
+          {"tilePixels", plan.tile_pixels()},
+          {"tileChannels", plan.product.tile.pixels()},
+          {"depth", plan.depth()},
+          {"step", plan.step_bytes()},
+          {"steps", plan.steps()}};
+}
+
 json candidate_json(const CandidateCost& candidate) {
   json parts = json::array();
   for (const CostPart& part : candidate.parts) {

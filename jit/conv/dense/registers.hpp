@@ -35,14 +35,14 @@ inline const Reg64 input(Operand::RBX);       ///< of the k step's channels
 inline const Reg64 prefetched(Operand::RBX);  ///< weights, unless pixels come from the input
 inline const Reg64 pixel_step(Operand::RBX);  ///< with tile registers
 /// With tile registers: the next k step's weights and its offset; bytes of a row of the register
-/// tile, which are those of its weights too; the first values of a row, and 0, the bytes from one
-/// row's to the next one's.
+/// tile, which are those of its weights too; the first values of a row, and the bytes from one
+/// row's to the next one's, 0 where all rows have the same.
 inline const Reg64 tile_weights(Operand::R10);
 inline const Reg64 tile_k_step(Operand::R11);
 inline const Reg64 tile_scratch(Operand::RSI);  ///< while results are stored
 inline const Reg64 row_bytes(Operand::RCX);
 inline const Reg64 first_values(Operand::R14);
-inline const Reg64 no_step(Operand::R15);
+inline const Reg64 first_step(Operand::R15);
 inline const Reg64 window_sums(Operand::R15);  ///< where the tile leaves them
 inline const Reg64 input_step(Operand::RCX);   ///< in the loop and the peeled k steps
 inline const Reg64 input_steps_3(Operand::RDX);

@@ -45,12 +45,7 @@ void TileLoopEmitter::emit(const Reg64& output_step, const std::function<void()>
   code_.align_to(32);
   code_.L(next_step);
   const uint32_t begin_of_step = code_.position();
-  emit_operand_loads();
-  for_each_sum([&](int p, int v) {
-    emit_later_pixels(p);
-    emit_product(p, v);
-    if (tile_.has_idle_products && (p * vectors_ + v) % 2 == 1) emit_idle_product();
-  });
+  emit_products([](int, int) {});
   code_.L(after_products);
   order_.emit_prefetch_of_weights();
   emit_next_step(next_step);
@@ -59,13 +54,10 @@ void TileLoopEmitter::emit(const Reg64& output_step, const std::function<void()>
   if (results_) order_.emit_leave_if_done(done);
   order_.emit_next(last_stores);
   order_.emit_begin();
-  emit_operand_loads();
   emit_output();
-  for_each_sum([&](int p, int v) {
+  emit_products([&](int p, int v) {
     emit_store(p, v, output_step);
     emit_first_values(p, v);
-    emit_later_pixels(p);
-    emit_product(p, v);
   });
   if (results_) results_->emit_start();
   code_.jmp(after_products, Xbyak::CodeGenerator::T_NEAR);
@@ -85,7 +77,7 @@ void TileLoopEmitter::emit(const Reg64& output_step, const std::function<void()>
 /// Runs a slice of the results, and goes on with the next k step, if there is one.
 void TileLoopEmitter::emit_next_step(const Xbyak::Label& next_step) {
   const Section loop = code_.section(CodeSection::k_loop);
-  code_.add(reg::tile_weights, tile_.step_bytes / 4 * order_.row_bytes());
+  code_.add(reg::tile_weights, weight_step_bytes());
   if (results_) {
     results_->emit_slice();
     code_.mov(reg::row_bytes.cvt32(), order_.row_bytes());
@@ -101,27 +93,39 @@ void TileLoopEmitter::for_each_sum(const std::function<void(int, int)>& emit) co
   }
 }
 
-/// Those of the channels, the same in each row.
+/// Those of the channels, the same in each row; or those of the pixels, one row each.
 void TileLoopEmitter::emit_first_values(int index, int vector) {
   const Section first = code_.section(CodeSection::first_values);
-  code_.tileloadd(sum_tile(index, vector),
-                  code_.ptr[reg::first_values + reg::no_step + vector * vector_bytes]);
+  const int offset = tile_.has_first_values_by_pixel ? tile_.first_position(index) * vector_bytes
+                                                     : vector * vector_bytes;
+  code_.tileloadd(sum_tile(index, vector), code_.ptr[reg::first_values + reg::first_step + offset]);
 }
 
-/// As many pixel tiles as there are registers for, and the weights.
-void TileLoopEmitter::emit_operand_loads() {
+/// The products of a k step. `emit_before` emits what comes right before each. An operand is loaded
+/// before its first product, so that loads from L2 go on beside products.
+void TileLoopEmitter::emit_products(const std::function<void(int, int)>& emit_before) {
   {
     const Section step = code_.section(CodeSection::k_loop);
     code_.movsxd(reg::pixel, code_.dword[reg::tile_k_step]);
     code_.add(reg::pixel, reg::source);
   }
-  for (int p = 0; p < tile_.pixel_registers(); ++p) emit_pixel_load(p);
-  for (int v = 0; v < vectors_; ++v) {
-    const Section load = code_.section(CodeSection::load_weights);
-    const Xbyak::Address from = code_.ptr[reg::tile_weights + reg::row_bytes + v * vector_bytes];
-    tile_.streams_weights ? code_.tileloaddt1(weight_tile(v), from)
-                          : code_.tileloadd(weight_tile(v), from);
-  }
+  int done = 0;
+  for_each_sum([&](int p, int v) {
+    if (p == 0) emit_weight_load(v);
+    if (v == 0) emit_pixel_load(p);
+    emit_before(p, v);
+    emit_product(p, v);
+    if (tile_.fetches_weights) emit_fetch(done);
+    ++done;
+    if (tile_.has_idle_products && done % 2 == 0) emit_idle_product();
+  });
+}
+
+void TileLoopEmitter::emit_weight_load(int vector) {
+  const Section load = code_.section(CodeSection::load_weights);
+  const Xbyak::Address from = code_.ptr[reg::tile_weights + reg::row_bytes + vector * vector_bytes];
+  tile_.streams_weights ? code_.tileloaddt1(weight_tile(vector), from)
+                        : code_.tileloadd(weight_tile(vector), from);
 }
 
 /// `reg::pixel` goes on from the pixel tile before.
@@ -131,12 +135,20 @@ void TileLoopEmitter::emit_pixel_load(int index) {
     const size_t steps = offsetof(DenseArguments, pixel_tile_steps);
     code_.add(reg::pixel, argument(steps + sizeof(int64_t) * static_cast<size_t>(index - 1)));
   }
-  code_.tileloadd(pixel_tile(index), code_.ptr[reg::pixel + reg::pixel_step]);
+  const Xbyak::Address from = code_.ptr[reg::pixel + reg::pixel_step];
+  tile_.streams_pixels ? code_.tileloaddt1(pixel_tile(index), from)
+                       : code_.tileloadd(pixel_tile(index), from);
 }
 
-/// Before a product, if its pixels are not among the first ones.
-void TileLoopEmitter::emit_later_pixels(int index) {
-  if (index >= tile_.pixel_registers()) emit_pixel_load(index);
+/// Brings weights of the k step after the next one to L1, some with each product.
+void TileLoopEmitter::emit_fetch(int product) {
+  constexpr int line_bytes = 64;
+  const Section fetch = code_.section(CodeSection::prefetch);
+  const int products = tile_.pixel_tiles() * vectors_;
+  const int lines = weight_step_bytes() / line_bytes;
+  for (int line = product * lines / products; line < (product + 1) * lines / products; ++line) {
+    code_.prefetcht0(code_.ptr[reg::tile_weights + 2 * weight_step_bytes() + line * line_bytes]);
+  }
 }
 
 void TileLoopEmitter::emit_product(int index, int vector) {
@@ -285,8 +297,15 @@ void TileOrder::emit_begin() {
   code_.mov(reg::source, argument(offsetof(DenseArguments, source)));
   code_.add(reg::source, code_.ptr[reg::pixel + offsetof(TileOrigin, source)]);
   code_.mov(reg::tile_weights, state(State::weights));
-  code_.mov(reg::first_values, state(State::first_values));
-  code_.xor_(reg::no_step.cvt32(), reg::no_step.cvt32());
+  if (tile_.has_first_values_by_pixel) {
+    code_.imul(reg::first_values, code_.ptr[reg::pixel + offsetof(TileOrigin, pixel)],
+               vector_bytes);
+    code_.add(reg::first_values, argument(offsetof(DenseArguments, start)));
+    code_.mov(reg::first_step.cvt32(), vector_bytes);
+  } else {
+    code_.mov(reg::first_values, state(State::first_values));
+    code_.xor_(reg::first_step.cvt32(), reg::first_step.cvt32());
+  }
   code_.mov(reg::pixel_step, argument(offsetof(DenseArguments, pixel_step)));
   code_.mov(reg::row_bytes.cvt32(), row_bytes());
   code_.mov(reg::tile_k_step, argument(offsetof(DenseArguments, k_steps)));

@@ -98,9 +98,10 @@ class TileLoopEmitter {
  private:
   void emit_first_values(int index, int vector);
   void emit_next_step(const Xbyak::Label& next_step);
-  void emit_operand_loads();
+  void emit_products(const std::function<void(int, int)>& emit_before);
+  void emit_weight_load(int vector);
   void emit_pixel_load(int index);
-  void emit_later_pixels(int index);
+  void emit_fetch(int product);
   void emit_product(int index, int vector);
   void emit_idle_product();
   void emit_store(int index, int vector, const Reg64& output_step);
@@ -110,6 +111,7 @@ class TileLoopEmitter {
   Xbyak::Tmm sum_tile(int index, int vector) const;
   Xbyak::Tmm pixel_tile(int index) const;
   Xbyak::Tmm weight_tile(int vector) const;
+  int weight_step_bytes() const { return tile_.step_bytes / 4 * order_.row_bytes(); }
   static Xbyak::Zmm idle() { return Xbyak::Zmm(31); }  ///< zeros
   const Reg64& end_of_k_steps() const { return reg::loop_bound(code_); }
   Xbyak::Address argument(size_t offset) { return code_.qword[reg::arguments + offset]; }

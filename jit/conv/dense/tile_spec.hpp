@@ -117,6 +117,10 @@ struct DenseTile {
   /// Whether a tile's weights come from L2 each time, so that they should not displace the input in
   /// L1.
   bool streams_weights = false;
+  /// Whether k steps bring weights that come from L2 to L1 two k steps ahead.
+  bool fetches_weights = false;
+  /// Whether a tile's pixels come from L2, so that they should not displace the weights in L1.
+  bool streams_pixels = false;
   /// Whether multiplications in vector registers stand beside products that have no others there:
   /// of many k steps; not with an epilogue.
   bool has_idle_products = false;
@@ -125,6 +129,9 @@ struct DenseTile {
   bool channels_inside = false;
   /// Cache lines of the next tile of channels' weights that a k step prefetches.
   int prefetched_lines = 0;
+  /// Whether first values are by pixel, each of them sixteen times, not by channel: where the roles
+  /// of pixels and channels are exchanged (WeightRowsPlan).
+  bool has_first_values_by_pixel = false;
 
   bool has_tiles() const { return engine == ProductEngine::tiles; }
   /// With tile registers: rows of pixels are one line of positions, perhaps with dead ones between
@@ -197,9 +204,12 @@ struct DenseTile {
         field("row_pitch", &DenseTile::row_pitch), field("step_bytes", &DenseTile::step_bytes),
         field("signed_x", &DenseTile::x_is_signed), field("signed_w", &DenseTile::w_is_signed),
         field("streams_weights", &DenseTile::streams_weights),
+        field("fetches_weights", &DenseTile::fetches_weights),
+        field("streams_pixels", &DenseTile::streams_pixels),
         field("idle_products", &DenseTile::has_idle_products),
         field("channels_inside", &DenseTile::channels_inside),
-        field("prefetched_lines", &DenseTile::prefetched_lines));
+        field("prefetched_lines", &DenseTile::prefetched_lines),
+        field("first_values_by_pixel", &DenseTile::has_first_values_by_pixel));
   }
 };
 
@@ -256,7 +266,7 @@ struct DenseArguments {
   const int32_t* k_steps = nullptr;    ///< byte offset of each k step
   int64_t k_step_count = 0;            ///< at least 1
   const std::byte* weights = nullptr;  ///< for each k step one k group of each channel
-  const int32_t* start = nullptr;      ///< first values of accumulators, by channel
+  const int32_t* start = nullptr;      ///< first values of accumulators, by channel or by pixel
   const int32_t* weight_zero_points = nullptr;  ///< by channel
   /// By k group of the line, or by output pixel; those that the kernel adds up itself are written.
   int32_t* window_sums = nullptr;

@@ -220,6 +220,13 @@ class ConvForms : public testing::Test {
                                                   const jit::Target& target) {
     const size_t count = all.size();
     for (size_t i = 0; i < count; ++i) {
+      if (const auto* rows = std::get_if<jit::WeightRowsPlan>(&all[i].plan)) {
+        blocks_by_weight_rows_ += static_cast<int>(rows->blocks());
+        std::vector<jit::WeightRowsPlan> others = with_other_tiles(*rows, target);
+        if (others.empty()) continue;
+        all.push_back({std::move(others[random_() % others.size()]), false, {}, 0});
+        continue;
+      }
       const auto* plan = std::get_if<jit::DensePlan>(&all[i].plan);
       if (plan == nullptr || !plan->tile.has_tiles()) continue;
       const std::vector<jit::DensePlan> others = with_other_tiles(*plan, target);
@@ -245,6 +252,7 @@ class ConvForms : public testing::Test {
   std::map<jit::Tier, int> input_once_;
   std::map<jit::Tier, int> dot_plans_;
   std::map<jit::Tier, int> dot_blocks_;  ///< in all dot plans
+  int blocks_by_weight_rows_ = 0;
   int tiles_with_dead_positions_ = 0;
   int tiles_by_turns_ = 0;  ///< with two registers for pixels, and several tiles of channels
 };
@@ -361,6 +369,38 @@ TEST_F(ConvForms, RowsByWeightsAlongK) {
     EXPECT_GT(dot_plans_[tier], 150) << name_of(tier);
     EXPECT_GT(dot_blocks_[tier], dot_plans_[tier]) << name_of(tier);
   }
+}
+
+/// Pixels of NCHW beside rows of weights: with pixels that fill vectors, tiles and blocks or not,
+/// with one tile of output channels or several, of which the last may overlap the one before.
+TEST_F(ConvForms, RowsOfWeights) {
+  constexpr int cases = 300;
+  for (int i = 0; i < cases; ++i) {
+    const auto draw_sign = [&] { return draw(0, 1) == 0 ? ElementType::u8 : ElementType::i8; };
+    const int64_t groups = draw(0, 2) > 0 ? 1 : draw(2, 3);
+    const int64_t channels = 4 * (draw(0, 1) > 0 ? draw(1, 16) : 2 * draw(8, 24));
+    ConvolutionCase row;
+    row.options.group = groups;
+    Dims x = {draw(1, 2), groups * channels};
+    Dims w = {groups * draw(1, 90), channels};
+    for (int64_t axis = draw(1, 2); axis > 0; --axis) {
+      x.push_back(axis == 2 ? draw(1, 4) : i % 4 == 0 ? draw(300, 700) : draw(16, 80));
+      w.push_back(1);
+    }
+    row.x = random_bytes(random_, draw_sign(), x);
+    row.w = random_bytes(random_, draw_sign(), w);
+    if (draw(0, 2) > 0) row.x_zero_point = random_bytes(random_, row.x.type, {});
+    if (draw(0, 1) > 0) {
+      const Dims extents = draw(0, 1) == 0 ? Dims{} : Dims{row.w.shape[0]};
+      row.w_zero_point = random_bytes(random_, row.w.type, extents);
+    }
+    check(row);
+    if (HasFatalFailure()) FAIL() << i;
+  }
+  const bool runs = jit::host().runs(jit::Tier::amx);
+  const int plans = seen_["tiles weight_rows"];
+  EXPECT_EQ(plans > 300, runs) << plans;
+  EXPECT_EQ(blocks_by_weight_rows_ > cases + 50, runs) << blocks_by_weight_rows_;
 }
 
 /// Enough channels for tile registers, with every layout, sign, zero point and stride, and with

@@ -9,6 +9,12 @@
 
 namespace castor::prove {
 
+namespace {
+
+constexpr int64_t tile_lanes = jit::DenseTile::tile_rows;
+
+}  // namespace
+
 void DenseCall::lay_out(KernelCall& call) {
   is_along_pixels() ? lay_out_vectors() : lay_out_origins();
   lay_out_operands(call);
@@ -160,7 +166,8 @@ void DenseCall::lay_out_operands(KernelCall& call) {
   w_ = call.add_inputs("w", counts_.channel_tiles * weight_steps() * weight_width() * elements(),
                        8 * element_bytes());
   arguments_.weights = pointer_to<const std::byte>(w_.address);
-  start_ = call.add_inputs("start", read_channels(), 32);
+  const bool by_pixel = tile_.has_first_values_by_pixel;
+  start_ = call.add_inputs("start", by_pixel ? results_of_row_ * tile_lanes : read_channels(), 32);
   arguments_.start = pointer_to<const int32_t>(start_.address);
   if (tile_.has_tiles()) set_pixel_tile_steps();
   if (tile_.window_sums != jit::WindowSums::none) lay_out_zero_points(call);
@@ -211,7 +218,10 @@ Status DenseCall::compare_result(KernelCall& call, const Pixel& pixel, int64_t c
 }
 
 Term DenseCall::sum_of(const Pixel& pixel, int64_t channel) const {
-  Term sum = sums_ ? forgotten_sum(pixel, channel) : start_.elements[static_cast<size_t>(channel)];
+  const int64_t start = tile_.has_first_values_by_pixel
+                            ? pixel.result * tile_lanes + channel % tile_.channels % tile_lanes
+                            : channel;
+  Term sum = sums_ ? forgotten_sum(pixel, channel) : start_.elements[static_cast<size_t>(start)];
   for (int64_t group = 0; group < k_groups(); ++group) {
     for (int k = first_k_step(); k < counts_.k_steps; ++k) {
       for (int64_t byte = 0; byte < step_bytes(); byte += 4) {
