@@ -66,9 +66,7 @@ std::vector<jit::Candidate> contenders_of(const jit::ConvolutionProblem& problem
   const auto add_some = [&](auto others) {
     const size_t step = std::max<size_t>(others.size() / max_tiles, 1);
     for (size_t k = step / 2; k < others.size(); k += step) {
-      const jit::EventCounts cost = cost_of(others[k], problem, target);
-      const double cycles = cost.cycles(costs_on(target).cycles);
-      all.push_back({std::move(others[k]), false, cost, cycles});
+      all.push_back(jit::candidate_of(std::move(others[k]), problem, target));
     }
   };
   for (size_t i = all.size(); i-- > 0;) {

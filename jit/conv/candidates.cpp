@@ -14,7 +14,7 @@ namespace {
 
 /// Cycles of results of tile registers that depend on whether kernels apply an epilogue.
 template <class Plan>
-double tile_result_cycles(const Plan& plan, bool applies_epilogue, const Target& target) {
+double applied_result_cycles(const Plan& plan, bool applies_epilogue, const Target& target) {
   const TileCosts& costs = costs_on(target).tiles;
   const ConvolutionGeometry& geometry = plan.geometry;
   auto pixels = static_cast<double>(geometry.groups);
@@ -22,9 +22,10 @@ double tile_result_cycles(const Plan& plan, bool applies_epilogue, const Target&
   const double vectors =
       pixels * static_cast<double>(geometry.group_out_channels()) / DenseTile::tile_rows;
   if constexpr (std::is_same_v<Plan, WeightRowsPlan>) {
-    if (applies_epilogue) return 0;
-    const bool has_whole_lines = plan.pixels % DenseTile::tile_rows == 0;
-    return (has_whole_lines ? costs.spread_vector : costs.split_vector) * vectors;
+    const bool has_whole_rows = plan.pixels % DenseTile::tile_rows == 0;
+    if (!applies_epilogue)
+      return (has_whole_rows ? costs.spread_vector : costs.split_vector) * vectors;
+    return has_whole_rows ? 0 : costs.partial_vector * static_cast<double>(geometry.out_channels);
   } else if constexpr (std::is_same_v<Plan, DensePlan>) {
     const bool transposes =
         plan.tile.has_tiles() && plan.tile.store == StorePolicy::transposed && applies_epilogue;
@@ -34,14 +35,21 @@ double tile_result_cycles(const Plan& plan, bool applies_epilogue, const Target&
   }
 }
 
+template <class Plan>
+EventCounts full_cost(const Plan& plan, const ConvolutionProblem& problem, bool applies_epilogue,
+                      const Target& target) {
+  EventCounts cost = cost_of(plan, problem, target);
+  cost[CostEvent::tile_results] += applied_result_cycles(plan, applies_epilogue, target);
+  return cost;
+}
+
 /// All candidates, in no order.
 std::vector<Candidate> collect(const ConvolutionProblem& problem, const Target& target,
                                const TileEpilogue* epilogue) {
   const ConvolutionGeometry& geometry = problem.geometry;
   std::vector<Candidate> all;
   const auto add = [&](auto plan, bool applies) {
-    EventCounts cost = cost_of(plan, problem, target);
-    cost[CostEvent::tile_results] += tile_result_cycles(plan, applies, target);
+    EventCounts cost = full_cost(plan, problem, applies, target);
     if (epilogue != nullptr && !applies) {  // which reads all results again
       auto outputs = static_cast<double>(geometry.out_channels);
       for (const ConvolutionAxis& axis : geometry.axes) outputs *= static_cast<double>(axis.output);
@@ -82,11 +90,20 @@ std::string largest_part(const Candidate& candidate, const Target& target) {
 
 std::string print_plan(const ConvolutionPlan& plan, const Target& target) {
   const std::string text = std::visit([](const auto& any) { return print(any); }, plan);
-  if (!std::holds_alternative<DensePlan>(plan)) return text;
+  const bool depends_on_caches =
+      std::holds_alternative<DensePlan>(plan) || std::holds_alternative<WeightRowsPlan>(plan);
+  if (!depends_on_caches) return text;
   return fmt::format("{}  caches   {}\n", text, print(target.caches));
 }
 
 }  // namespace
+
+Candidate candidate_of(ConvolutionPlan plan, const ConvolutionProblem& problem,
+                       const Target& target) {
+  const EventCounts cost =
+      std::visit([&](const auto& any) { return full_cost(any, problem, false, target); }, plan);
+  return {std::move(plan), false, cost, cost.cycles(costs_on(target).cycles)};
+}
 
 std::vector<Candidate> candidates(const ConvolutionProblem& problem, const Target& target,
                                   const TileEpilogue* epilogue) {

@@ -51,6 +51,10 @@ struct Candidate {
   double cycles = 0;              ///< the same on the target's core
 };
 
+/// The candidate that a plan is, without an epilogue.
+Candidate candidate_of(ConvolutionPlan plan, const ConvolutionProblem& problem,
+                       const Target& target);
+
 /// All candidates by ascending cycles; at least one, unless each image has weights of its own and
 /// there is no dot plan. `epilogue` is what follows the convolution and
 /// kernels may apply, or null. A pure function of its arguments, so that equal problems get equal

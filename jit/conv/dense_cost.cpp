@@ -207,12 +207,12 @@ double tile_product_cycles(const DensePlan& plan, const DenseTile& tile, const T
   const double v = tile.vectors_of(plan.lanes);
   const LoadedFrom weights = weights_from(plan, tile, target);
   const LoadedFrom pixels = pixels_from(plan, tile, target);
-  const double loads = costs.load * (p + v) + costs.l2_load * (p * pixels.l2 + v * weights.l2) +
-                       costs.far_load * v * weights.beyond_l2 +
+  const double from_l2 = costs.l2_load * (p * pixels.l2 + v * weights.l2);
+  const double loads = costs.load * (p + v) + from_l2 + costs.far_load * v * weights.beyond_l2 +
                        costs.split_load * p * split_row_fraction(plan, tile);
   const double rows = std::max<double>(tile.pixels_of_tile(), costs.min_product_rows);
-  return static_cast<double>(plan.k_steps.size()) *
-             (std::max(costs.product_row * p * v * rows, loads) + costs.step) +
+  const double products = costs.product_row * p * v * rows + costs.shown_share * from_l2;
+  return static_cast<double>(plan.k_steps.size()) * (std::max(products, loads) + costs.step) +
          costs.tile;
 }
 
@@ -229,10 +229,10 @@ double tile_result_cycles(const DensePlan& plan, const DenseTile& tile, const Ta
     return (costs.transposed_vector * tile.vectors_of(plan.lanes) * plan.lanes + spread) *
            pixel_vectors;
   }
-  constexpr int64_t many_channels = 256;
+  constexpr int64_t many = 256;
   const bool is_spread = !tile.channels_inside && !is_one_tile;
-  const double spread =
-      plan.geometry.out_channels < many_channels ? costs.spread_pixel : costs.far_spread_pixel;
+  const bool has_far_pixels = !tile.has_first_values_by_pixel && plan.geometry.out_channels >= many;
+  const double spread = has_far_pixels ? costs.far_spread_pixel : costs.spread_pixel;
   return costs.stored_vector * vectors + (costs.stored_pixel + (is_spread ? spread : 0)) * pixels;
 }
 

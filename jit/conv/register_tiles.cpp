@@ -37,10 +37,6 @@ std::optional<DenseTile> tile_of_one_line(const DensePlan& plan, DenseTile tile,
   return has_rows ? std::optional(tile) : std::nullopt;
 }
 
-}  // namespace
-
-namespace {
-
 /// Those in which tiles of channels follow each other for some pixels, or pixels for a tile of
 /// channels.
 void add_in_order(const DensePlan& plan, int vectors, bool channels_inside, const Target& target,

@@ -16,14 +16,17 @@ constexpr int64_t cache_line = 64;
 
 ConvolutionAxis pixels_of(int64_t count) { return {.input = count, .kernel = 1, .output = count}; }
 
-/// Pixels of a block: few, so that what is packed of them stays near. Blocks have about a size, and
-/// begin with cache lines of pixels.
-int64_t block_pixels(int64_t pixels, int64_t depth, const Target& target) {
+/// Pixels of a block: few enough for what is packed of them to stay near. Blocks have about a size,
+/// of whole tiles of that many columns, and begin with cache lines of pixels.
+int64_t block_pixels(int64_t pixels, int64_t depth, int64_t tile, const Target& target) {
+  constexpr int64_t max_packed = 768;  // at once, by the runtime
   const TileCosts& costs = costs_on(target).tiles;
+  const int64_t step = std::lcm(tile, cache_line);
   const int64_t max = std::clamp(costs.block_column_bytes / depth, costs.min_block_columns,
                                  costs.max_block_columns);
-  return std::min(ceil_div(ceil_div(pixels, ceil_div(pixels, max)), cache_line) * cache_line,
-                  pixels);
+  const int64_t max_steps = std::max<int64_t>(std::min(max, max_packed) / step, 1);
+  const int64_t steps = ceil_div(pixels, step);
+  return std::min(ceil_div(steps, ceil_div(steps, max_steps)) * step, pixels);
 }
 
 /// The product of a block with that many pixels, with constant weights as they are kept: a cache
@@ -52,18 +55,18 @@ std::optional<DensePlan> plan_product(const ConvolutionProblem& problem, int64_t
       }
     }
     plan.tile.has_first_values_by_pixel = true;
+    set_register_tile(plan, plan.tile, target);
     return std::move(plan);
   }
   return std::nullopt;
 }
 
-/// All blocks but the last one have whole tiles of columns.
-WeightRowsPlan with_whole_tiles(WeightRowsPlan plan) {
+/// The plan with blocks of whole tiles of columns, but for the last one.
+WeightRowsPlan with_whole_tiles(WeightRowsPlan plan, const Target& target) {
   DensePlan& product = plan.product;
-  const int64_t whole = std::lcm(product.tile.channels, cache_line);
-  const int64_t pixels = ceil_div(product.geometry.out_channels, whole) * whole;
-  product.geometry.out_channels = std::min(pixels, plan.pixels);
-  set_tile(product, product.tile);
+  product.geometry.out_channels =
+      block_pixels(plan.pixels, plan.depth(), product.tile.channels, target);
+  set_register_tile(product, product.tile, target);
   return plan;
 }
 
@@ -85,18 +88,22 @@ std::optional<WeightRowsPlan> plan_weight_rows(const ConvolutionProblem& problem
   int64_t pixels = 1;
   for (const ConvolutionAxis& axis : geometry.axes) pixels = saturated_product(pixels, axis.output);
   if (pixels < DenseTile::tile_rows) return std::nullopt;
-  const int64_t bytes = saturated_product(geometry.group_out_channels(), geometry.channels);
-  if (std::max(bytes, pixels) > max_bytes) return std::nullopt;
-  const int64_t of_block = block_pixels(pixels, geometry.group_channels(), target);
+  // Rows of weights and of first values have a cache line at least; blocks, 64 pixels.
+  const int64_t depth = std::max(geometry.group_channels(), cache_line);
+  const int64_t bytes = saturated_product(geometry.out_channels, depth);
+  if (std::max({bytes, pixels, saturated_product(cache_line, depth)}) > max_bytes) {
+    return std::nullopt;
+  }
+  const int64_t of_block = block_pixels(pixels, geometry.group_channels(), cache_line, target);
   std::optional<DensePlan> product = plan_product(problem, of_block, target);
   if (!product) return std::nullopt;
-  return with_whole_tiles({geometry, std::move(*product), pixels});
+  return with_whole_tiles({geometry, std::move(*product), pixels}, target);
 }
 
 std::vector<WeightRowsPlan> with_other_tiles(const WeightRowsPlan& plan, const Target& target) {
   std::vector<WeightRowsPlan> others;
   for (DensePlan& product : with_other_register_tiles(plan.product, target)) {
-    others.push_back(with_whole_tiles({plan.geometry, std::move(product), plan.pixels}));
+    others.push_back(with_whole_tiles({plan.geometry, std::move(product), plan.pixels}, target));
   }
   return others;
 }
@@ -118,7 +125,9 @@ EventCounts cost_of(const WeightRowsPlan& plan, const ConvolutionProblem& proble
     cost[tile_results] += costs_on(target).tiles.summed_vector *
                           static_cast<double>(plan.pixels * plan.geometry.out_channels / 16);
   }
-  cost[interleaved_pixels] = groups * static_cast<double>(plan.depth() / 4) *
+  constexpr double added_up = 1.3;  // what it takes longer to add pixels up as well
+  cost[interleaved_pixels] = (problem.has_weight_zero_points ? added_up : 1) * groups *
+                             static_cast<double>(plan.depth() / 4) *
                              static_cast<double>(ceil_div(plan.pixels, 64));
   return cost;
 }

@@ -93,8 +93,8 @@ constexpr ConvolutionCosts fitted_costs = {
     }),
 };
 
-/// Fitted to bench/data/sweep-granite-rapids-fit.csv, of tiers avx512_vbmi and amx; names what
-/// differs.
+/// Fitted to bench/data/sweep-granite-rapids-fit.csv, -amx-fit.csv and -amx-fit-more.csv; names
+/// what differs.
 constexpr ConvolutionCosts golden_cove_costs = {
     .cycles = cycles_of({
         {cache_block, 296},

@@ -154,18 +154,21 @@ struct TileCosts {
   double l2_load = 20.6;           ///< what it takes longer from L2
   double far_load = 136;           ///< or from beyond L2
   double split_load = 31;          ///< or where all rows cross cache lines
-  double step = 1.5;               ///< a k step
-  double tile = 20;                ///< a register tile
-  double hidden_share = 0.38;      ///< fraction of products' cycles, beside which results are free
+  /// Fraction of loads from L2 that shows beside products.
+  double shown_share = 0.25;
+  double step = 1.5;           ///< a k step
+  double tile = 20;            ///< a register tile
+  double hidden_share = 0.38;  ///< fraction of products' cycles, beside which results are free
   // Results, by row of a tile of sums:
   double stored_vector = 5.3;   ///< a vector of channels
   double stored_pixel = 1.5;    ///< a pixel, for all vectors
-  double spread_pixel = 2.3;    ///< the same where the next tile of channels comes after all pixels
+  double spread_pixel = 1.2;    ///< the same where the next tile of channels comes after all pixels
   double far_spread_pixel = 9;  ///< and if channels are many
   double transposed_vector = 7;  ///< a vector of channels that is transposed
   double applied_vector = 4.5;   ///< the same, what it takes longer with an epilogue
   double spread_vector = 2.5;    ///< a vector of pixels beside rows of weights
   double split_vector = 9;       ///< the same across two cache lines
+  double partial_vector = 25;    ///< the last vector of a row that an epilogue makes, not whole
   /// A channel's pixels, where the next tile of channels follows: each goes to another page.
   double spread_channel = 2.8;
   double summed_vector = 9.8;  ///< a vector of channels from which a window sum is subtracted
@@ -177,8 +180,8 @@ struct TileCosts {
   double min_idle_k_steps = 12;
   /// Pixels of a block at least, beside which reading all weights once takes little.
   int64_t min_block_pixels = 256;
-  /// Packed pixels of a block beside rows of weights, and bounds of their number, of which the
-  /// upper one is 768 at most.
+  /// Packed pixels of a block beside rows of weights, and bounds of their number, 768 at
+  /// most.
   int64_t block_column_bytes = int64_t{64} << 10;
   int64_t min_block_columns = 64;
   int64_t max_block_columns = 256;

@@ -26,18 +26,21 @@ void visit_code(const KernelCodePtr<Form> (&codes)[2][2][2], const Visit& visit)
 }
 
 template <class Visit>
+void visit_code(const BlockTables& block, const Visit& visit) {
+  for (const BoundTiles& tiles : block.tiles) {
+    visit_code(tiles.code, visit);
+    visit_code(tiles.last_code, visit);
+  }
+}
+
+template <class Visit>
 void visit_code(const BoundDense& bound, const Visit& visit) {
   visit_code(bound.sums.code, visit);
   visit_code(bound.input_code, visit);
   visit_code(bound.weight_packers.whole.code, visit);
   visit_code(bound.weight_packers.last.code, visit);
   visit_code(bound.input_packer, visit);
-  for (const BlockTables& block : bound.blocks) {
-    for (const BoundTiles& tiles : block.tiles) {
-      visit_code(tiles.code, visit);
-      visit_code(tiles.last_code, visit);
-    }
-  }
+  for (const BlockTables& block : bound.blocks) visit_code(block, visit);
 }
 
 template <class Visit>
@@ -46,6 +49,7 @@ void visit_code(const BoundConvolution& convolution, const Visit& visit) {
   if (const auto* depthwise = convolution.depthwise()) visit_code(depthwise->codes, visit);
   if (const auto* grouped = convolution.grouped_nhwc()) visit_code(grouped->codes, visit);
   if (const auto* dot = convolution.dot()) visit_code(dot->code, visit);
+  if (const auto* by_rows = convolution.weight_rows()) visit_code(by_rows->rows, visit);
 }
 
 template <class Visit>

@@ -80,9 +80,9 @@ class DotPixels {
 
   /// What a pixel's channels, less the zero point, add up to, modulo 2^32.
   int32_t sum_of(const std::byte* pixel) const {
-    const uint32_t sum = sum_of_bytes(pixel, plan_.depth(), is_signed() ? 0x80 : 0);
-    const auto zero = static_cast<uint32_t>(zero_point_ + (is_signed() ? 128 : 0));
-    return static_cast<int32_t>(sum - zero * static_cast<uint32_t>(plan_.depth()));
+    const auto sum = static_cast<uint32_t>(sum_of_row(pixel, plan_.depth(), is_signed()));
+    const auto zeros = static_cast<uint32_t>(zero_point_) * static_cast<uint32_t>(plan_.depth());
+    return static_cast<int32_t>(sum - zeros);
   }
 
   const BoundDot& bound_;

@@ -2,6 +2,7 @@
 // NCHW pixels become k groups of columns.
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "runtime/conv/vectors.hpp"
 #include "runtime/conv/weight_rows.hpp"
@@ -20,6 +21,7 @@ class VectorOffsets {
  public:
   VectorOffsets(int64_t pixels, const PackedColumns& to)
       : group_bytes_(to.vectors * vector_bytes), first_(to.first) {
+    assert(pixels <= max_interleaved_pixels);
     for (int64_t vector = 0; vector < ceil_div(pixels, vector_pixels); ++vector) {
       offsets_[static_cast<size_t>(vector)] =
           vector / to.vectors * to.tile_bytes + vector % to.vectors * vector_bytes;

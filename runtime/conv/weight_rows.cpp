@@ -2,7 +2,6 @@
 // Binding of convolutions by rows of weights.
 #include "runtime/conv/weight_rows.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "runtime/conv/interleave.hpp"
@@ -17,7 +16,6 @@ void keep_rows(const jit::WeightRowsPlan& plan, const std::byte* from, bool is_s
   auto* bytes = reinterpret_cast<std::byte*>(to);
   const int64_t rows = plan.geometry.group_out_channels();
   const int64_t all = plan.geometry.groups * plan.weight_bytes();
-  std::memset(bytes, 0, static_cast<size_t>(all));
   for (int64_t channel = 0; channel < plan.geometry.out_channels; ++channel) {
     const std::byte* const row = from + channel * plan.depth();
     std::byte* const group = bytes + channel / rows * plan.weight_bytes();
@@ -84,10 +82,10 @@ Result<std::shared_ptr<const BoundWeightRows>> bind_plan(const jit::WeightRowsPl
   const int64_t tiles = ceil_div(plan.block_pixels(), plan.tile_pixels());
   size_t& bytes = bound->scratch_bytes;
   bound->offsets.pixels = append_to_scratch(bytes, tiles * plan.packed_tile_bytes());
-  bound->offsets.start = append_to_scratch(bytes, plan.geometry.out_channels * line);
+  bound->offsets.start = append_to_scratch(bytes, plan.geometry.group_out_channels() * line);
   if (bound->has_zero_points()) {
     bound->offsets.sums = append_to_scratch(bytes, tiles * plan.vectors() * line);
-    bound->offsets.zero_points = append_to_scratch(bytes, 4 * plan.geometry.out_channels);
+    bound->offsets.zero_points = append_to_scratch(bytes, 4 * plan.geometry.group_out_channels());
   }
   return std::shared_ptr<const BoundWeightRows>(std::move(bound));
 }

@@ -11,12 +11,12 @@
 
 namespace castor::detail {
 
-/// Offsets, in bytes, of what is kept in a scratch: of a task, and, in the first one's, for all.
+/// Offsets, in bytes, of what a task keeps in its scratch.
 struct WeightRowsScratch {
   size_t pixels = 0;       ///< a block's, packed
   size_t sums = 0;         ///< a block's pixels added up, where weights have zero points
-  size_t start = 0;        ///< first values by output channel, sixteen times each
-  size_t zero_points = 0;  ///< weights' zero points by output channel
+  size_t start = 0;        ///< a group's first values by output channel, sixteen times each
+  size_t zero_points = 0;  ///< those of a group's weights, by output channel
 };
 
 /// A convolution with a plan of rows of weights.

@@ -23,18 +23,15 @@ struct PixelBlock {
 /// What all tasks of a call read.
 class WeightRowsRun {
  public:
-  WeightRowsRun(const BoundWeightRows& bound, size_t scratch, const ConvolutionStep& step,
-                const CallMemory& memory)
+  WeightRowsRun(const BoundWeightRows& bound, const ConvolutionStep& step, const CallMemory& memory)
       : bound_(bound),
         plan_(bound.plan),
         operands_(operands_of(step, memory)),
-        start_(int32_at(memory.scratch + scratch, bound.offsets.start)),
-        zero_points_(int32_at(memory.scratch + scratch, bound.offsets.zero_points)),
+        zero_point_(
+            input_zero_point(bound.operands, data_of(bound.operands.x_zero_point, operands_))),
         output_(plan_.geometry, step, memory),
         profile_(memory.profile),
-        nest_(step.nest) {
-    set_start();
-  }
+        nest_(step.nest) {}
 
   /// Tiles of output channels of all blocks, which tasks divide.
   int64_t tiles() const {
@@ -43,16 +40,24 @@ class WeightRowsRun {
 
   /// The tiles from `begin` to `end`, in a scratch of the task's own.
   void run(int64_t begin, int64_t end, std::byte* scratch) const {
+    PixelTiles set;  // the rows of a group whose first values there are
+    int64_t set_group = -1;
     while (begin < end) {
       const int64_t block = begin / row_tiles();
       const int64_t first = begin % row_tiles();
       const int64_t count = std::min(end - begin, row_tiles() - first);
       const int64_t group = block / plan_.blocks();
       const bool has_last = first + count == row_tiles();
-      run_block({.image = group / plan_.geometry.groups,
-                 .group = group % plan_.geometry.groups,
-                 .block = block % plan_.blocks()},
-                {first, has_last ? bound_.rows.pixel_tiles : first + count}, scratch);
+      const PixelBlock of = {.image = group / plan_.geometry.groups,
+                             .group = group % plan_.geometry.groups,
+                             .block = block % plan_.blocks()};
+      const PixelTiles rows = {first, has_last ? bound_.rows.pixel_tiles : first + count};
+      if (of.group != set_group || rows.begin < set.begin || rows.end > set.end) {
+        set_start(of.group, rows, scratch);
+        set_group = of.group;
+        set = rows;
+      }
+      run_block(of, rows, scratch);
       begin += count;
     }
   }
@@ -69,18 +74,27 @@ class WeightRowsRun {
 
   /// (x - a)(w - b) summed is xw - b x - a w + a b summed; what does not depend on pixels comes
   /// first. Modulo 2^32.
-  void set_start() const {
-    const auto a = static_cast<uint32_t>(
-        input_zero_point(bound_.operands, data_of(bound_.operands.x_zero_point, operands_)));
-    const std::byte* const zero_points = data_of(bound_.operands.w_zero_point, operands_);
+  void set_start(int64_t group, const PixelTiles& rows, std::byte* scratch) const {
+    const WorkTimer timer(profile_, nest_, Work::pack_weights);
+    int32_t* const starts = int32_at(scratch, bound_.offsets.start);
+    int32_t* const zero_points = int32_at(scratch, bound_.offsets.zero_points);
+    const std::byte* const w_zero = data_of(bound_.operands.w_zero_point, operands_);
+    const auto a = static_cast<uint32_t>(zero_point_);
     const auto depth = static_cast<uint32_t>(plan_.depth());
-    for (int64_t channel = 0; channel < plan_.geometry.out_channels; ++channel) {
-      const int32_t b = weight_zero_point(bound_.operands, zero_points, channel);
-      if (bound_.has_zero_points()) zero_points_[channel] = b;
-      const uint32_t sum = a == 0 ? 0 : static_cast<uint32_t>(sum_of_weights(channel));
+    const int64_t first = group * plan_.geometry.group_out_channels();
+    const PixelRange channels = bound_.rows.pixels_of(rows);
+    for (int64_t row = channels.begin; row < channels.end; ++row) {
+      const int32_t b = weight_zero_point(bound_.operands, w_zero, first + row);
+      if (bound_.has_zero_points()) zero_points[row] = b;
+      const uint32_t sum = a == 0 ? 0 : static_cast<uint32_t>(sum_of_weights(first + row));
       const uint32_t start = a * depth * static_cast<uint32_t>(b) - a * sum;
-      std::fill_n(start_ + channel * lanes, lanes, static_cast<int32_t>(start));
+      std::fill_n(starts + row * lanes, lanes, static_cast<int32_t>(start));
     }
+    timer.done([&] {
+      const int64_t count = channels.end - channels.begin;
+      return WorkAmount{.bytes_read = bound_.weights.empty() && a != 0 ? count * plan_.depth() : 0,
+                        .bytes_written = 4 * lanes * count};
+    });
   }
 
   int32_t sum_of_weights(int64_t channel) const {
@@ -174,9 +188,9 @@ class WeightRowsRun {
             .k_steps = plan_.product.k_steps.data(),
             .k_step_count = plan_.steps(),
             .weights = scratch + bound_.offsets.pixels + columns.first * plan_.packed_tile_bytes(),
-            .start = start_ + group_channel * lanes,
+            .start = int32_at(scratch, bound_.offsets.start),
             .weight_zero_points = sums(scratch, columns.first),
-            .window_sums = zero_points_ + group_channel,
+            .window_sums = int32_at(scratch, bound_.offsets.zero_points),
             .channel_tiles = columns.count,
             .weight_tile_bytes = plan_.packed_tile_bytes()};
         BlockArguments::set_tiles(arguments, run.run, some);
@@ -210,8 +224,7 @@ class WeightRowsRun {
   const BoundWeightRows& bound_;
   const jit::WeightRowsPlan& plan_;
   const CallOperands operands_;
-  int32_t* const start_;
-  int32_t* const zero_points_;
+  const int32_t zero_point_;  ///< as x has it
   const ConvolutionOutput output_;
   CallProfile* const profile_;  ///< null: nobody asks
   const size_t nest_;
@@ -221,7 +234,7 @@ class WeightRowsRun {
 
 void run_plan(const BoundWeightRows& bound, size_t scratch, const ConvolutionStep& step,
               const CallMemory& memory) {
-  const WeightRowsRun run(bound, scratch, step, memory);
+  const WeightRowsRun run(bound, step, memory);
   share_out(run, run.tiles(), max_tasks(memory, step.nanoseconds), memory, scratch);
 }
 

@@ -20,7 +20,7 @@ const Layer layers[] = {
     {"even", {1, 8, 6, 8}, 6, {3, 3}, "auto_pad = same_upper"},
     {"small_images", {3, 20, 4, 4}, 33, {1, 1}},
     {"rows_along_k", {1, 200, 20}, 70, {1}},
-    {"rows_of_weights", {1, 64, 12, 20}, 52, {1, 1}},
+    {"rows_of_weights", {2, 64, 10, 27}, 106, {1, 1}, "", 2},
     {"depthwise", {1, 12, 9, 10}, 12, {3, 3}, "auto_pad = same_upper", 12},
     {"depthwise_twice", {2, 5, 8, 17}, 10, {3, 3}, "auto_pad = same_lower", 5},
     {"grouped", {1, 16, 6, 10}, 24, {3, 3}, "auto_pad = same_upper", 4},

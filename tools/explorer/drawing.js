@@ -154,6 +154,13 @@ function dot_drawing(plan) {
     `${number_text(plan.depth)} of a pixel; lanes are added up at the end`);
 }
 
+function weight_rows_drawing(plan) {
+  return accumulators_drawing('Rows of weights', plan.tilePixels, plan.tileChannels,
+    `weights of ${plan.tileChannels} output channels`, 'operand',
+    `columns: interleaved pixels; a k step takes ${plan.step} channels, and ${number_text(plan.steps)} steps make the ` +
+    `${number_text(plan.depth)} of a pixel`);
+}
+
 // ---- sliding kernels
 
 function sliding_blocks(plan) {
@@ -202,6 +209,7 @@ function convolution_view(nest, index) {
     dense: () => [dense_blocks(plan), tile_drawing(plan),
       plan.source.kind === 'planes' ? plane_drawing(plan) : rows_drawing(plan), weights_drawing(plan, geometry)],
     dot: () => [dot_drawing(plan)],
+    weight_rows: () => [weight_rows_drawing(plan)],
     depthwise: sliding,
     grouped_nhwc: sliding,
   }[plan.kind]();

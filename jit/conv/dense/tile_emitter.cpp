@@ -166,6 +166,7 @@ bool fits_tile_registers(const DenseTile& tile, const Target& target) {
                         !tile.loops_k_groups && !tile.has_sign_flip;
   const int pixels = tile.pixel_tiles();
   const int vectors = tile.vectors_of(DenseTile::tile_rows);
+  if (tile.has_first_values_by_pixel && tile.has_dead_positions()) return false;
   return target.supports(Feature::amx_int8) && has_k_groups && is_plain &&
          pixels <= DenseTile::max_pixel_tiles &&
          pixels * vectors + tile.pixel_registers() + vectors <= DenseTile::tile_registers;
@@ -187,6 +188,7 @@ bool fits(const DenseTile& tile, const Target& target) {
   const int lanes = target.vector_bits() / 32;
   if (std::min({tile.channels, tile.vectors, tile.pixel_rows, tile.columns}) < 1) return false;
   if (tile.has_tiles()) return fits_tile_registers(tile, target);
+  if (tile.has_first_values_by_pixel) return false;
   if (tile.store == StorePolicy::transposed && tile.pixels() > lanes) return false;
   if (tile.transposes_registers && !fits_register_transposition(tile, target)) return false;
   const bool has_engine = tile.engine == ProductEngine::i16_pairs ||

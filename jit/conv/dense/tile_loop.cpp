@@ -218,7 +218,9 @@ void TileOrder::emit_first_channels() {
   code_.mov(state(State::channel), 0);
   emit_set(State::channel_tiles_left, offsetof(DenseArguments, channel_tiles));
   emit_set(State::weights, offsetof(DenseArguments, weights));
-  emit_set(State::first_values, offsetof(DenseArguments, start));
+  if (!tile_.has_first_values_by_pixel) {
+    emit_set(State::first_values, offsetof(DenseArguments, start));
+  }
   emit_prefetch_begin();
 }
 
@@ -250,7 +252,9 @@ void TileOrder::emit_next(const Xbyak::Label& last) {
 /// Goes on to the next tile of channels; jumps, if there is one.
 void TileOrder::emit_next_channels(const Xbyak::Label& there_is_one) {
   code_.add(state(State::channel), tile_.channels);
-  code_.add(state(State::first_values), 4 * tile_.channels);
+  if (!tile_.has_first_values_by_pixel) {
+    code_.add(state(State::first_values), 4 * tile_.channels);
+  }
   code_.mov(reg::pixel, argument(offsetof(DenseArguments, weight_tile_bytes)));
   code_.add(state(State::weights), reg::pixel);
   code_.dec(state(State::channel_tiles_left));

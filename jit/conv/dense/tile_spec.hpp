@@ -266,7 +266,8 @@ struct DenseArguments {
   const int32_t* k_steps = nullptr;    ///< byte offset of each k step
   int64_t k_step_count = 0;            ///< at least 1
   const std::byte* weights = nullptr;  ///< for each k step one k group of each channel
-  const int32_t* start = nullptr;      ///< first values of accumulators, by channel or by pixel
+  const int32_t* start =
+      nullptr;  ///< first values of accumulators, by channel, or sixteen by pixel
   const int32_t* weight_zero_points = nullptr;  ///< by channel
   /// By k group of the line, or by output pixel; those that the kernel adds up itself are written.
   int32_t* window_sums = nullptr;
