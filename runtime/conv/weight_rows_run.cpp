@@ -75,14 +75,24 @@ class WeightRowsRun {
   /// (x - a)(w - b) summed is xw - b x - a w + a b summed; what does not depend on pixels comes
   /// first. Modulo 2^32.
   void set_start(int64_t group, const PixelTiles& rows, std::byte* scratch) const {
+    const PixelRange channels = bound_.rows.pixels_of(rows);
+    const bool reads_weights = bound_.weights.empty() && zero_point_ != 0;
+    if (!reads_weights) return set_start_of(group, channels, scratch);
     const WorkTimer timer(profile_, nest_, Work::pack_weights);
+    set_start_of(group, channels, scratch);
+    timer.done([&] {
+      const int64_t count = channels.end - channels.begin;
+      return WorkAmount{.bytes_read = count * plan_.depth(), .bytes_written = 4 * lanes * count};
+    });
+  }
+
+  void set_start_of(int64_t group, const PixelRange& channels, std::byte* scratch) const {
     int32_t* const starts = int32_at(scratch, bound_.offsets.start);
     int32_t* const zero_points = int32_at(scratch, bound_.offsets.zero_points);
     const std::byte* const w_zero = data_of(bound_.operands.w_zero_point, operands_);
     const auto a = static_cast<uint32_t>(zero_point_);
     const auto depth = static_cast<uint32_t>(plan_.depth());
     const int64_t first = group * plan_.geometry.group_out_channels();
-    const PixelRange channels = bound_.rows.pixels_of(rows);
     for (int64_t row = channels.begin; row < channels.end; ++row) {
       const int32_t b = weight_zero_point(bound_.operands, w_zero, first + row);
       if (bound_.has_zero_points()) zero_points[row] = b;
@@ -90,11 +100,6 @@ class WeightRowsRun {
       const uint32_t start = a * depth * static_cast<uint32_t>(b) - a * sum;
       std::fill_n(starts + row * lanes, lanes, static_cast<int32_t>(start));
     }
-    timer.done([&] {
-      const int64_t count = channels.end - channels.begin;
-      return WorkAmount{.bytes_read = bound_.weights.empty() && a != 0 ? count * plan_.depth() : 0,
-                        .bytes_written = 4 * lanes * count};
-    });
   }
 
   int32_t sum_of_weights(int64_t channel) const {

@@ -134,6 +134,10 @@ TEST(ConvShares, CoverAllOnceInNearlyEqualParts) {
       const auto bound = bind_convolution(*geometry, {.w_is_signed = true}, constants,
                                           jit::Target{tier.tier}, store.cache, scratch);
       ASSERT_TRUE(bound.ok()) << row.name << ": " << bound.error().message;
+      if ((*bound)->dense() == nullptr) {  // whose tasks divide tiles in order
+        EXPECT_NE((*bound)->weight_rows(), nullptr) << row.name << ", " << tier.name;
+        continue;
+      }
       const BoundDense& dense = *(*bound)->dense();
       Shares shares(dense);
       for (int tasks = 1; tasks <= 16; ++tasks) {
