@@ -398,7 +398,8 @@ EventCounts packing_cost(const DensePlan& plan, const ConvolutionProblem& proble
       constexpr int64_t channels = 64;
       constexpr int64_t pixels = 16;
       const double vectors = rows * static_cast<double>(ceil_div(copied->columns, pixels));
-      cost[gathered_block] = vectors * static_cast<double>(copied->channels / channels);
+      const int64_t whole = copied->channels / channels;
+      cost[gathered_block] = vectors * static_cast<double>(whole);
       if (copied->channels % channels > 0) cost[gathered_tail] = vectors;
     } else {
       cost[is_widened ? widened_byte : unwidened] = rows * static_cast<double>(copied->row_bytes);

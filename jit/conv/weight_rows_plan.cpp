@@ -122,12 +122,13 @@ EventCounts cost_of(const WeightRowsPlan& plan, const ConvolutionProblem& proble
   }
   cost = cost * (blocks * groups);
   if (problem.has_weight_zero_points) {
-    cost[tile_results] += costs_on(target).tiles.summed_vector *
-                          static_cast<double>(plan.pixels * plan.geometry.out_channels / 16);
+    const auto results = static_cast<double>(plan.pixels * plan.geometry.out_channels);
+    cost[tile_results] += costs_on(target).tiles.summed_vector * results / DenseTile::tile_rows;
   }
+  const int64_t k_groups = plan.depth() / k_group_bytes;
   constexpr double added_up = 1.3;  // what it takes longer to add pixels up as well
   cost[interleaved_pixels] = (problem.has_weight_zero_points ? added_up : 1) * groups *
-                             static_cast<double>(plan.depth() / 4) *
+                             static_cast<double>(k_groups) *
                              static_cast<double>(ceil_div(plan.pixels, 64));
   return cost;
 }
