@@ -12,29 +12,39 @@ namespace castor::jit {
 
 namespace {
 
-/// Cycles of results of tile registers that depend on whether kernels apply an epilogue.
+/// Vectors of results of an image.
 template <class Plan>
-double applied_result_cycles(const Plan& plan, bool applies_epilogue, const Target& target) {
-  const TileCosts& costs = costs_on(target).tiles;
-  const ConvolutionGeometry& geometry = plan.geometry;
-  auto pixels = static_cast<double>(geometry.groups);
-  for (const ConvolutionAxis& axis : geometry.axes) pixels *= static_cast<double>(axis.output);
-  const double vectors =
-      pixels * static_cast<double>(geometry.group_out_channels()) / DenseTile::tile_rows;
-  if constexpr (std::is_same_v<Plan, WeightRowsPlan>) {
-    const bool has_whole_rows = plan.pixels % DenseTile::tile_rows == 0;
-    if (!applies_epilogue)
-      return (has_whole_rows ? costs.spread_vector : costs.split_vector) * vectors;
-    return has_whole_rows ? 0 : costs.partial_vector * static_cast<double>(geometry.out_channels);
-  } else if constexpr (std::is_same_v<Plan, DensePlan>) {
-    const bool transposes =
-        plan.tile.has_tiles() && plan.tile.store == StorePolicy::transposed && applies_epilogue;
-    return transposes ? costs.applied_vector * vectors : 0;
-  } else {
-    return 0;
+double result_vectors(const Plan& plan) {
+  auto results = static_cast<double>(plan.geometry.out_channels);
+  for (const ConvolutionAxis& axis : plan.geometry.axes) {
+    results *= static_cast<double>(axis.output);
   }
+  return results / DenseTile::tile_rows;
 }
 
+// Cycles of results of tile registers that depend on whether kernels apply an epilogue.
+double applied_result_cycles(const DensePlan& plan, bool applies_epilogue, const Target& target) {
+  const bool transposes = plan.tile.has_tiles() && plan.tile.store == StorePolicy::transposed;
+  const double cycles = costs_on(target).tiles.applied_vector;
+  return transposes && applies_epilogue ? cycles * result_vectors(plan) : 0;
+}
+double applied_result_cycles(const WeightRowsPlan& plan, bool applies_epilogue,
+                             const Target& target) {
+  const TileCosts& costs = costs_on(target).tiles;
+  const bool has_whole_rows = plan.pixels % DenseTile::tile_rows == 0;
+  if (!applies_epilogue) {
+    return (has_whole_rows ? costs.spread_vector : costs.split_vector) * result_vectors(plan);
+  }
+  const auto rows = static_cast<double>(plan.geometry.out_channels);
+  return has_whole_rows ? 0 : costs.partial_vector * rows;
+}
+/// Plans without tile registers.
+template <class Plan>
+double applied_result_cycles(const Plan&, bool, const Target&) {
+  return 0;
+}
+
+/// What a plan costs as a candidate, but for an epilogue that its kernels do not apply.
 template <class Plan>
 EventCounts full_cost(const Plan& plan, const ConvolutionProblem& problem, bool applies_epilogue,
                       const Target& target) {

@@ -174,7 +174,7 @@ bool stay_in_l1(const DensePlan& plan, const DenseTile& tile, const Target& targ
   return bytes <= l1_bytes(target);
 }
 
-/// Where tile registers are loaded from, as fractions of an operand's loads.
+/// Fractions of an operand's loads that come from these caches.
 struct LoadedFrom {
   double l2 = 0;
   double beyond_l2 = 0;

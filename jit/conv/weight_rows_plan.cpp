@@ -19,12 +19,12 @@ ConvolutionAxis pixels_of(int64_t count) { return {.input = count, .kernel = 1, 
 /// Pixels of a block: few enough for what is packed of them to stay near. Blocks have about a size,
 /// of whole tiles of that many columns, and begin with cache lines of pixels.
 int64_t block_pixels(int64_t pixels, int64_t depth, int64_t tile, const Target& target) {
-  constexpr int64_t max_packed = 768;  // at once, by the runtime
   const TileCosts& costs = costs_on(target).tiles;
   const int64_t step = std::lcm(tile, cache_line);
   const int64_t max = std::clamp(costs.block_column_bytes / depth, costs.min_block_columns,
                                  costs.max_block_columns);
-  const int64_t max_steps = std::max<int64_t>(std::min(max, max_packed) / step, 1);
+  const int64_t max_steps =
+      std::max<int64_t>(std::min(max, WeightRowsPlan::max_block_pixels) / step, 1);
   const int64_t steps = ceil_div(pixels, step);
   return std::min(ceil_div(steps, ceil_div(steps, max_steps)) * step, pixels);
 }
@@ -44,7 +44,8 @@ std::optional<DensePlan> plan_product(const ConvolutionProblem& problem, int64_t
                                         .w_is_signed = problem.x_is_signed};
   for (DensePlan& plan : plan_tiles(begin_plan(exchanged, target), exchanged, target)) {
     if (!std::holds_alternative<DirectInput>(plan.source)) continue;
-    const bool has_equal_steps = 4 * plan.weight_k_groups() == geometry.group_channels();
+    const bool has_equal_steps =
+        k_group_bytes * plan.weight_k_groups() == geometry.group_channels();
     if (!has_equal_steps) return std::nullopt;
     plan.block = {.rows = 1, .columns = rows};
     if (problem.has_constant_weights) {
@@ -55,7 +56,6 @@ std::optional<DensePlan> plan_product(const ConvolutionProblem& problem, int64_t
       }
     }
     plan.tile.has_first_values_by_pixel = true;
-    set_register_tile(plan, plan.tile, target);
     return std::move(plan);
   }
   return std::nullopt;
@@ -81,9 +81,10 @@ std::optional<WeightRowsPlan> plan_weight_rows(const ConvolutionProblem& problem
                                                const Target& target) {
   constexpr int64_t max_bytes = int64_t{1} << 30;
   const ConvolutionGeometry& geometry = problem.geometry;
-  const bool is_possible =
-      target.supports(Feature::amx_int8) && geometry.layout == ConvolutionLayout::nchw &&
-      geometry.group_channels() % 4 == 0 && std::ranges::all_of(geometry.axes, is_pointwise);
+  const bool is_possible = target.supports(Feature::amx_int8) &&
+                           geometry.layout == ConvolutionLayout::nchw &&
+                           geometry.group_channels() % k_group_bytes == 0 &&
+                           std::ranges::all_of(geometry.axes, is_pointwise);
   if (!is_possible) return std::nullopt;
   int64_t pixels = 1;
   for (const ConvolutionAxis& axis : geometry.axes) pixels = saturated_product(pixels, axis.output);
@@ -129,7 +130,7 @@ EventCounts cost_of(const WeightRowsPlan& plan, const ConvolutionProblem& proble
   constexpr double added_up = 1.3;  // what it takes longer to add pixels up as well
   cost[interleaved_pixels] = (problem.has_weight_zero_points ? added_up : 1) * groups *
                              static_cast<double>(k_groups) *
-                             static_cast<double>(ceil_div(plan.pixels, 64));
+                             static_cast<double>(ceil_div(plan.pixels, cache_line));
   return cost;
 }
 

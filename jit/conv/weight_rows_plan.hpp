@@ -18,6 +18,8 @@
 namespace castor::jit {
 
 struct WeightRowsPlan {
+  static constexpr int64_t max_block_pixels = 768;  ///< that are packed at once
+
   ConvolutionGeometry geometry;
   /// The product of a block: an NHWC convolution whose pixels are the output channels of a group,
   /// and whose output channels are the block's pixels.
@@ -44,7 +46,7 @@ struct WeightRowsPlan {
   /// Bytes of a group's weights as kernels read them.
   int64_t weight_bytes() const;
   /// Bytes of the packed pixels of a tile of columns.
-  int64_t packed_tile_bytes() const { return 4 * 16 * vectors() * (depth() / 4); }
+  int64_t packed_tile_bytes() const { return DenseTile::tile_rows * vectors() * depth(); }
   int64_t vectors() const { return product.tile.vectors_of(DenseTile::tile_rows); }
 };
 

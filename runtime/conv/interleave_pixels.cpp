@@ -16,12 +16,12 @@ constexpr int64_t vector_pixels = 16;  ///< k groups that a vector has
 constexpr int64_t line_pixels = 64;    ///< pixels that are packed at once
 constexpr int64_t vector_bytes = 64;
 
-/// Where each vector of a k group is stored.
+/// The offsets at which a k group's vectors are stored.
 class VectorOffsets {
  public:
   VectorOffsets(int64_t pixels, const PackedColumns& to)
       : group_bytes_(to.vectors * vector_bytes), first_(to.first) {
-    assert(pixels <= max_interleaved_pixels);
+    assert(pixels <= jit::WeightRowsPlan::max_block_pixels);
     for (int64_t vector = 0; vector < ceil_div(pixels, vector_pixels); ++vector) {
       offsets_[static_cast<size_t>(vector)] =
           vector / to.vectors * to.tile_bytes + vector % to.vectors * vector_bytes;
@@ -34,7 +34,7 @@ class VectorOffsets {
  private:
   const int64_t group_bytes_;
   std::byte* const first_;
-  std::array<int64_t, max_interleaved_pixels / vector_pixels> offsets_;
+  std::array<int64_t, jit::WeightRowsPlan::max_block_pixels / vector_pixels> offsets_;
 };
 
 /// Loads four pixels at a time: four times l of each sixteen go to lane l, so that unpacking within

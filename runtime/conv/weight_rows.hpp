@@ -63,11 +63,8 @@ struct PixelSums {
   bool is_signed = false;
 };
 
-/// The most pixels that are packed at once.
-inline constexpr int64_t max_interleaved_pixels = 1024;
-
-/// Packs the first `pixels` bytes of the rows, at most that many; those that fill the last sixteen
-/// are zeros. Fast with AVX-512.
+/// Packs the first `pixels` bytes of the rows, at most those of a block; those that fill the last
+/// sixteen are zeros. Fast with AVX-512.
 void interleave_pixels(const ChannelRows& from, int64_t pixels, const PackedColumns& to,
                        const PixelSums& sums = {});
 
