@@ -112,9 +112,25 @@ struct GroupedNhwcTuning {
 /// Forms of conversions.
 struct ConversionTuning {
   /// 16-bit lanes are parted into bytes by shifts and merges, where a permutation of two sources
-  /// occupies the shuffle port for two cycles (Golden Cove; one on Zen 4); else by permutations.
+  /// occupies the shuffle port for two cycles (Golden Cove; one on Zen 4); else by permutations. So
+  /// are vectors narrowed, by packs instead, and bf16 rounded to f8e5m2 as f16, not by tables.
   /// Measure: Elementwise/quantize_.*bf16.
   bool merges_bytes = false;
+};
+
+/// Cache lines that loops over tensors beyond L1 fetch before their use. Measure:
+/// (Convert|Elementwise|Reduce)/.*256KiB; at once with 16KiB, where it would cost up to 14 %.
+struct FetchTuning {
+  int input_bytes = 0;   ///< how far ahead inputs are read; 0: they are not
+  int output_bytes = 0;  ///< and outputs, for writing
+};
+
+/// Forms of reductions.
+struct ReductionTuning {
+  /// Extremes of floats are found by instructions for floats, and NaNs by another: three in two
+  /// pipes, where integers are compared in one (Golden Cove; in two on Zen 4). Measure:
+  /// Reduce/min_max.*.
+  bool compares_floats = false;
 };
 
 /// How convolutions are divided into tasks and calls of kernels. Measure:
@@ -209,6 +225,8 @@ struct CoreTuning {
   DepthwiseTuning depthwise{};
   GroupedNhwcTuning grouped_nhwc{};
   ConversionTuning conversion{};
+  FetchTuning fetch{};
+  ReductionTuning reduction{};
   PartitionTuning partition{};
   WorkRates rates{};
   ConvolutionCosts convolution{};

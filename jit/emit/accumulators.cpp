@@ -4,22 +4,34 @@
 #include <algorithm>
 
 #include "jit/emit/op_helpers.hpp"
+#include "jit/emit/vector_constant.hpp"
 
 namespace castor::jit {
 
 namespace {
 
-/// Registers for temporaries besides the partial results: those that folding vectors of two takes.
-constexpr int temporaries_avx512 = 1;
-constexpr int temporaries_avx2 = 4;
+/// The lanes that have had no NaN so far, where an accumulator tells whether there was one: two
+/// masks in turn, since each comparison waits for the one before into the same mask. Only a row's
+/// end makes numbers of them.
+constexpr int first_no_nans = 6;
+constexpr int last_no_nans = 7;
+const Xbyak::Opmask no_nans(first_no_nans);
 
+/// Controls of vcmpps, the quiet ones.
+enum Comparison : uint8_t { unordered = 0x03, ordered = 0x07 };
+
+void emit_compare(Assembler& code, const Xbyak::Opmask& to, const Xmm& a, const Xmm& b,
+                  Comparison comparison, int lane_bits) {
+  lane_bits == 32 ? code.vcmpps(to, a, b, comparison) : code.vcmppd(to, a, b, comparison);
+}
+
+/// Registers for temporaries besides the partial results: one, and those that a fold takes.
 int temporaries(const Nest& nest, const Target& target) {
-  if (target.has_avx512()) return temporaries_avx512;
-  const bool folds_by_comparing =
-      std::ranges::any_of(nest.program.sinks, [&](const MemoryOperand& sink) {
-        return fold_scratch_vectors(sink.fold, bits_of(sink.element), target) > 0;
-      });
-  return folds_by_comparing ? temporaries_avx2 : 1;
+  int most = 0;
+  for (const MemoryOperand& sink : nest.program.sinks) {
+    most = std::max(most, fold_scratch_vectors(sink.fold, bits_of(sink.element), target));
+  }
+  return 1 + most;
 }
 
 /// Vectors in registers: partial results, or those being folded at the end of a row.
@@ -33,9 +45,14 @@ struct ScratchForFold {
   ScratchForFold(LaneEmitter& emitter, const MemoryOperand& accumulator) {
     const int count =
         fold_scratch_vectors(accumulator.fold, bits_of(accumulator.element), emitter.target());
-    for (int i = 0; i < count; ++i) {
-      owned.push_back(emitter.scratch());
-      vectors[static_cast<size_t>(i)] = owned.back().as(128);
+    owned.resize(static_cast<size_t>(count));
+    if (accumulator.fold == Fold::any_nan) {
+      vectors[0] = emitter.vector(nan_responses(emitter.target().vector_bits()), owned[0]);
+      return;
+    }
+    for (size_t i = 0; i < owned.size(); ++i) {
+      owned[i] = emitter.scratch();
+      vectors[i] = owned[i].as(128);
     }
   }
   std::vector<OwnedVector> owned;
@@ -43,6 +60,11 @@ struct ScratchForFold {
 };
 
 }  // namespace
+
+void FoldSink::reserve_constants(LaneEmitter& emitter) {
+  if (accumulator_.fold != Fold::any_nan) return;
+  emitter.reserve_vector(nan_responses(emitter.target().vector_bits()));
+}
 
 void FoldSink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
   Assembler& code = emitter.code();
@@ -64,11 +86,14 @@ void FoldSink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
   emit_move_whole(code, at, to, bits);
 }
 
-uint32_t RowAccumulators::taken_vectors(const Nest& nest, const ChunkPlan& plan,
-                                        const Target& target) {
+TakenRegisters RowAccumulators::taken(const Nest& nest, const ChunkPlan& plan,
+                                      const Target& target) {
   const int count = partial_vectors(nest, plan) + temporaries(nest, target);
   const uint32_t lowest = (uint32_t{1} << count) - 1;
-  return lowest << (target.vector_registers() - count);
+  const bool finds_nans = std::ranges::any_of(
+      nest.program.sinks, [](const MemoryOperand& sink) { return sink.fold == Fold::any_nan; });
+  return {.vectors = lowest << (target.vector_registers() - count),
+          .masks = finds_nans ? 1U << first_no_nans | 1U << last_no_nans : 0};
 }
 
 int RowAccumulators::stack_bytes(const ChunkPlan& plan) { return plan.fold_vectors * 64; }
@@ -97,9 +122,15 @@ Xmm RowAccumulators::temporary(int index, int bits) const {
                          bits);
 }
 
-FoldScratch RowAccumulators::fold_scratch() const {
-  if (temporaries(nest_, target_) < temporaries_avx2) return FoldScratch();
-  return FoldScratch{temporary(1, 128), temporary(2, 128), temporary(3, 128)};
+FoldScratch RowAccumulators::emit_fold_scratch(size_t k) {
+  FoldScratch scratch = FoldScratch();
+  const int count = fold_scratch_vectors(accumulator(k).fold, lane_bits(k), target_);
+  for (int i = 0; i < count; ++i) scratch[static_cast<size_t>(i)] = temporary(1 + i, 128);
+  if (finds_nans(k)) {
+    code_.vmovups(temporary(1, target_.vector_bits()),
+                  code_.constant(nan_responses(target_.vector_bits())));
+  }
+  return scratch;
 }
 
 Xbyak::Address RowAccumulators::on_stack(size_t accumulator, int vector) const {
@@ -125,6 +156,12 @@ void RowAccumulators::emit_load_identity(const Xmm& to, size_t accumulator) {
 
 void RowAccumulators::emit_begin_row() {
   for (size_t k = 0; k < sinks_.size(); ++k) {
+    if (finds_nans(k)) {
+      for (int i = first_no_nans; i <= last_no_nans; ++i) {
+        code_.kxnorw(Xbyak::Opmask(i), no_nans, no_nans);
+      }
+      continue;
+    }
     if (!plan_.folds_in_registers) emit_load_identity(temporary(0, chunk_bits(k)), k);
     for (int v = 0; v < plan_.fold_vectors; ++v) {
       if (plan_.folds_in_registers) {
@@ -159,6 +196,7 @@ void RowAccumulators::emit_fold_chunk(LaneEmitter& emitter, const LaneInst& inst
   const ChunkMode mode = locator_.mode(nest_.inputs.size() + k);
   if (mode != ChunkMode::whole) return emit_fold_tail(emitter, k, value);
   const auto chunk = static_cast<int>(locator_.element_of_iteration() / plan_.lanes);
+  if (finds_nans(k)) return emit_compare_chunk(chunk, k, value);
   const int vector = chunk % plan_.fold_vectors;
   if (!plan_.folds_in_registers) {
     return emit_fold_on_stack(emitter, k, value, on_stack(k, vector), false);
@@ -168,9 +206,25 @@ void RowAccumulators::emit_fold_chunk(LaneEmitter& emitter, const LaneInst& inst
             partial(k, vector), value, scratch.vectors);
 }
 
+/// One comparison for two chunks: the first waits for the second.
+void RowAccumulators::emit_compare_chunk(int chunk, size_t k, const Xmm& value) {
+  const Xmm waiting = partial(k, 0);
+  const bool is_first = chunk % 2 == 0;
+  if (is_first && chunk + 1 < plan_.chunks) return code_.vmovaps(waiting, value);
+  const Xbyak::Opmask mask(chunk / 2 % 2 == 0 ? first_no_nans : last_no_nans);
+  emit_compare(code_, mask | mask, is_first ? value : waiting, value, ordered, lane_bits(k));
+}
+
+void RowAccumulators::emit_compare_tail(LaneEmitter& emitter, size_t k, const Xmm& value) {
+  const OwnedMask nans = emitter.scratch_mask();
+  emit_compare(code_, nans.get() | tail_mask, value, value, unordered, lane_bits(k));
+  code_.kandnw(no_nans, nans.get(), no_nans);
+}
+
 /// The lanes of a chunk of the tail: into the first partial result where order does not matter,
 /// else into that of the chunk's number.
 void RowAccumulators::emit_fold_tail(LaneEmitter& emitter, size_t k, const Xmm& value) {
+  if (finds_nans(k)) return emit_compare_tail(emitter, k, value);
   const bool in_register = plan_.folds_in_registers && !plan_.folds_in_order;
   OwnedVector blanked;
   Xmm lanes = value;
@@ -225,15 +279,25 @@ void RowAccumulators::emit_fold_on_stack(LaneEmitter& emitter, size_t k, const X
 
 void RowAccumulators::emit_end_row() {
   for (size_t k = 0; k < sinks_.size(); ++k) {
-    const Xmm vector = emit_fold_vectors(k);
+    const Xmm vector = finds_nans(k) ? emit_nans_of_mask(k) : emit_fold_vectors(k);
     emit_fold_lanes(k, vector);
     emit_fold_into_memory(k, vector_register(vector.getIdx(), 128));
   }
 }
 
+Xmm RowAccumulators::emit_nans_of_mask(size_t k) {
+  constexpr int nan = -1;
+  const Xmm to = partial(k, 0);
+  code_.kandw(no_nans, no_nans, Xbyak::Opmask(last_no_nans));
+  code_.knotw(no_nans, no_nans);
+  emit_move_masked(code_, to | no_nans | Xbyak::util::T_z,
+                   code_.constant(repeated_constant<uint32_t>(chunk_bits(k), nan)), lane_bits(k));
+  return to;
+}
+
 /// Folds vectors by halves until one is left.
 Xmm RowAccumulators::emit_fold_vectors(size_t k) {
-  const FoldScratch scratch = fold_scratch();
+  const FoldScratch scratch = emit_fold_scratch(k);
   const Fold fold = accumulator(k).fold;
   const Xmm other = temporary(0, chunk_bits(k));
   const Xmm working = vector_register(target_.vector_registers() - 1, chunk_bits(k));
@@ -257,7 +321,7 @@ Xmm RowAccumulators::emit_fold_vectors(size_t k) {
 
 /// Folds the halves of a vector until one lane is left, the lowest.
 void RowAccumulators::emit_fold_lanes(size_t k, const Xmm& vector) {
-  const FoldScratch scratch = fold_scratch();
+  const FoldScratch scratch = emit_fold_scratch(k);
   for (int bits = chunk_bits(k) / 2; bits >= lane_bits(k); bits /= 2) {
     const Xmm low = vector_register(vector.getIdx(), bits);
     const Xmm high = temporary(0, bits);
@@ -289,7 +353,7 @@ void RowAccumulators::emit_fold_into_memory(size_t k, const Xmm& vector) {
   } else {
     emit_move_whole(code_, old, code_.ptr[pointer], bits);
   }
-  emit_fold(code_, target_, accumulator(k).fold, bits, vector, vector, old, fold_scratch());
+  emit_fold(code_, target_, accumulator(k).fold, bits, vector, vector, old, emit_fold_scratch(k));
   if (bits > 16) return emit_move_whole(code_, code_.ptr[pointer], vector, bits);
   code_.vmovd(word, vector);
   if (bits == 8) {

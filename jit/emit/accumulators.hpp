@@ -20,6 +20,7 @@ class FoldSink : public Sink {
  public:
   FoldSink(size_t operand, const MemoryOperand& accumulator, OperandLocator& locator)
       : operand_(operand), accumulator_(accumulator), locator_(locator) {}
+  void reserve_constants(LaneEmitter& emitter) override;
   void emit_store(LaneEmitter& emitter, const LaneInst& inst) override;
 
  private:
@@ -31,8 +32,8 @@ class FoldSink : public Sink {
 /// The partial results of all accumulators of a nest in one row.
 class RowAccumulators {
  public:
-  /// The vector registers that rows use, which LaneEmitter must leave alone.
-  static uint32_t taken_vectors(const Nest& nest, const ChunkPlan& plan, const Target& target);
+  /// The registers that rows use, which LaneEmitter must leave alone.
+  static TakenRegisters taken(const Nest& nest, const ChunkPlan& plan, const Target& target);
   /// Stack that each accumulator takes, for what is not in registers.
   static int stack_bytes(const ChunkPlan& plan);
 
@@ -70,6 +71,9 @@ class RowAccumulators {
   OwnedVector emit_blank_lanes(LaneEmitter& emitter, size_t accumulator, const Xbyak::Xmm& value);
   void emit_fold_on_stack(LaneEmitter& emitter, size_t accumulator, const Xbyak::Xmm& value,
                           const Xbyak::Address& at, bool masked);
+  void emit_compare_chunk(int chunk, size_t accumulator, const Xbyak::Xmm& value);
+  void emit_compare_tail(LaneEmitter& emitter, size_t accumulator, const Xbyak::Xmm& value);
+  Xbyak::Xmm emit_nans_of_mask(size_t accumulator);
   Xbyak::Xmm emit_fold_vectors(size_t accumulator);
   void emit_fold_lanes(size_t accumulator, const Xbyak::Xmm& vector);
   void emit_fold_into_memory(size_t accumulator, const Xbyak::Xmm& vector);
@@ -82,7 +86,8 @@ class RowAccumulators {
   Xbyak::Xmm partial(size_t accumulator, int vector) const;
   Xbyak::Xmm temporary(int index, int bits) const;
   Xbyak::Address on_stack(size_t accumulator, int vector) const;
-  FoldScratch fold_scratch() const;
+  FoldScratch emit_fold_scratch(size_t accumulator);
+  bool finds_nans(size_t index) const { return accumulator(index).fold == Fold::any_nan; }
 
   const Nest& nest_;
   const ChunkPlan& plan_;

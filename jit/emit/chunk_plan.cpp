@@ -48,7 +48,7 @@ void plan_folds(const Nest& nest, const NestForm& form, const Target& target, Ch
     plan.folds_in_registers = plan.fold_vectors <= most;
     return;
   }
-  const int enough = std::min(plan.chunks, most / 2 / accumulators);
+  const int enough = std::min(plan.chunks, most / 4 * 3 / accumulators);
   plan.fold_vectors = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(enough, 1))));
   plan.folds_in_registers = true;
   plan.block_chunks = form.folded_row;
@@ -133,6 +133,7 @@ ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& targ
 
 NestForm streaming_form(const Nest& nest, NestForm form, const Target& target) {
   form.stores = Stores::streaming;
+  form.fetch.output_bytes = 0;
   if (!plan_chunks(nest, form, target).does_blocks()) form.baked_period = 0;
   return form;
 }

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/fold_ops.hpp"
 
+#include <bit>
+#include <limits>
+#include <utility>
+
 #include "jit/emit/op_helpers.hpp"
+#include "jit/emit/vector_constant.hpp"
 
 namespace castor::jit {
 
@@ -13,7 +18,18 @@ struct FoldInstructions {
   std::array<BinaryMnemonic, 4> widths;
 };
 
-constexpr std::array<FoldInstructions, 7> table = {{
+/// vrangeps with the sign that the comparison has: -0 is below +0 (Intel SDM, VRANGEPS).
+template <uint8_t control>
+constexpr std::array<BinaryMnemonic, 4> ranges = {
+    nullptr, nullptr,
+    [](Assembler& c, const Xmm& t, const Xmm& a, const Xbyak::Operand& b) {
+      c.vrangeps(t, a, b, control);
+    },
+    [](Assembler& c, const Xmm& t, const Xmm& a, const Xbyak::Operand& b) {
+      c.vrangepd(t, a, b, control);
+    }};
+
+constexpr std::array<FoldInstructions, 10> table = {{
     {Fold::none, {}},
     {Fold::add,
      {CASTOR_BINARY(vpaddb), CASTOR_BINARY(vpaddw), CASTOR_BINARY(vpaddd), CASTOR_BINARY(vpaddq)}},
@@ -30,6 +46,9 @@ constexpr std::array<FoldInstructions, 7> table = {{
     {Fold::max_unsigned,
      {CASTOR_BINARY(vpmaxub), CASTOR_BINARY(vpmaxuw), CASTOR_BINARY(vpmaxud),
       CASTOR_BINARY(vpmaxuq)}},
+    {Fold::float_min, ranges<0b0100>},
+    {Fold::float_max, ranges<0b0101>},
+    {Fold::any_nan, {}},  // emit_any_nan
 }};
 
 constexpr bool table_is_in_enum_order() {
@@ -67,6 +86,21 @@ void emit_fold_quadwords(Assembler& code, Fold fold, const Xmm& to, const Xmm& a
   takes_greater ? code.vblendvpd(to, b, a, greater) : code.vblendvpd(to, a, b, greater);
 }
 
+uint64_t infinity_bits(int lane_bits) {
+  return lane_bits == 32 ? std::bit_cast<uint32_t>(std::numeric_limits<float>::infinity())
+                         : std::bit_cast<uint64_t>(std::numeric_limits<double>::infinity());
+}
+
+/// `a` stays but where b is NaN. Of two that are folded, either may be the one that stays.
+void emit_any_nan(Assembler& code, int lane_bits, const Xmm& to, Xmm a, Xmm b,
+                  const Xmm& responses) {
+  constexpr uint8_t no_flags = 0;
+  if (to.getIdx() == b.getIdx()) std::swap(a, b);
+  if (to.getIdx() != a.getIdx()) code.vmovaps(to, a);
+  lane_bits == 32 ? code.vfixupimmps(to, b, responses, no_flags)
+                  : code.vfixupimmpd(to, b, responses, no_flags);
+}
+
 }  // namespace
 
 uint64_t fold_identity(Fold fold, int lane_bits) {
@@ -75,11 +109,19 @@ uint64_t fold_identity(Fold fold, int lane_bits) {
     case Fold::min_signed: return ones >> 1;
     case Fold::max_signed: return (ones >> 1) + 1;
     case Fold::min_unsigned: return ones;
+    case Fold::float_min: return infinity_bits(lane_bits);
+    case Fold::float_max: return infinity_bits(lane_bits) | uint64_t{1} << (lane_bits - 1);
     default: return 0;
   }
 }
 
+std::vector<uint8_t> nan_responses(int vector_bits) {
+  constexpr int nan_for_nans = 0x33;  // quiet ones, signalling ones
+  return repeated_constant<uint32_t>(vector_bits, nan_for_nans);
+}
+
 int fold_scratch_vectors(Fold fold, int lane_bits, const Target& target) {
+  if (fold == Fold::any_nan) return 1;
   return compares_quadwords(fold, lane_bits, target) ? 3 : 0;
 }
 
@@ -87,6 +129,10 @@ void emit_fold(Assembler& code, const Target& target, Fold fold, int lane_bits, 
                const Xmm& a, const Xmm& b, const FoldScratch& scratch) {
   if (compares_quadwords(fold, lane_bits, target)) {
     return emit_fold_quadwords(code, fold, to, a, b, scratch);
+  }
+  if (fold == Fold::any_nan) {
+    return emit_any_nan(code, lane_bits, to, a, b,
+                        vector_register(scratch[0].getIdx(), width_of(to)));
   }
   table[static_cast<size_t>(fold)].widths[width_index(lane_bits)](code, to, a, b);
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "jit/emit/assembler.hpp"
 #include "jit/lane/program.hpp"
@@ -15,7 +16,12 @@ namespace castor::jit {
 /// ever -0.)
 uint64_t fold_identity(Fold fold, int lane_bits);
 
-/// Vectors that a fold of two vectors needs besides them: AVX2 compares 64-bit lanes.
+/// What vfixupimmps answers the classes of numbers with, for Fold::any_nan, which takes it in its
+/// FoldScratch: in memory it costs three cycles (Golden Cove).
+std::vector<uint8_t> nan_responses(int vector_bits);
+
+/// Vectors that a fold of two vectors needs besides them: AVX2 compares 64-bit lanes, and
+/// Fold::any_nan takes its responses in the first.
 int fold_scratch_vectors(Fold fold, int lane_bits, const Target& target);
 using FoldScratch = std::array<Xbyak::Xmm, 3>;
 

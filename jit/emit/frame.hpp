@@ -66,6 +66,8 @@ class Frame {
   int staging_offset(size_t operand) const { return staging_offsets_[operand]; }
   int spill_offset() const { return spill_offset_; }
 
+  /// Whether the operand's pointer has a register of its own.
+  bool in_register(size_t operand) const { return operand < in_registers_; }
   /// The operand's pointer in a register: its own, or gpr::scratch, into which it is loaded.
   Xbyak::Reg64 emit_pointer(size_t operand) const;
   /// Loads all pointers from the argument block.
@@ -80,7 +82,6 @@ class Frame {
   int borrowed_offset(int i) const { return group_slots_offset_ + 16 + 8 * i; }
   /// In code with windows, which borrows nothing.
   int callers_stack_offset() const { return borrowed_offset(0); }
-  bool in_register(size_t operand) const { return operand < in_registers_; }
   Xbyak::Reg64 pointer_register(size_t i) const { return Xbyak::Reg64(pointer_registers_[i]); }
   Xbyak::Address pointer_slot(size_t operand) const;
 

@@ -5,7 +5,9 @@
 #include "jit/emit/class_encoder.hpp"
 #include "jit/emit/e5m2_encoder.hpp"
 #include "jit/emit/e5m2_encoder_avx2.hpp"
+#include "jit/emit/f4_encoder.hpp"
 #include "jit/emit/nine_bit_encoder.hpp"
+#include "jit/emit/power_encoder.hpp"
 #include "jit/emit/resize_ops.hpp"
 #include "jit/emit/signed_code_encoder.hpp"
 #include "jit/emit/threshold_encoder.hpp"
@@ -30,7 +32,11 @@ Narrowing narrowing_to_16_bits(Narrowing narrowing) {
     case Narrowing::encode_16_bits:
     case Narrowing::encode_by_class:
     case Narrowing::look_up_9_bits:
+    case Narrowing::f16_to_f4:
+    case Narrowing::bf16_to_f4:
+    case Narrowing::bf16_to_power:
     case Narrowing::f16_to_e5m2: return Narrowing::truncate;
+    case Narrowing::high_half_to_power:
     case Narrowing::encode_high_half: return Narrowing::high_half;
     default: return narrowing;
   }
@@ -49,6 +55,10 @@ std::unique_ptr<Encoder> encoder_of(const LaneInst& store, ElementType element,
     case Narrowing::look_up_9_bits:
       return std::make_unique<NineBitEncoder>(program.tables[static_cast<size_t>(store.table)]);
     case Narrowing::signed_code: return std::make_unique<SignedCodeEncoder>(element);
+    case Narrowing::f16_to_f4: return std::make_unique<F4Encoder>(ElementType::f16);
+    case Narrowing::bf16_to_f4: return std::make_unique<F4Encoder>(ElementType::bf16);
+    case Narrowing::bf16_to_power:
+    case Narrowing::high_half_to_power: return std::make_unique<PowerEncoder>();
     case Narrowing::f16_to_e5m2:
       if (!target.has_avx512()) return std::make_unique<E5m2EncoderAvx2>();
       return std::make_unique<E5m2Encoder>();

@@ -70,9 +70,9 @@ TakenRegisters taken_registers(const Nest& nest, const ChunkPlan& plan, const Ta
     return {QuotientCoder::taken_vectors, QuotientCoder::taken_masks};
   }
   if (plan.fold_vectors > 0) {
-    const uint32_t in_blocks =
-        plan.block_chunks > 0 ? RowBlocks::taken_vectors(nest, plan, target) : 0;
-    return {.vectors = RowAccumulators::taken_vectors(nest, plan, target) | in_blocks};
+    TakenRegisters taken = RowAccumulators::taken(nest, plan, target);
+    if (plan.block_chunks > 0) taken.vectors |= RowBlocks::taken_vectors(nest, plan, target);
+    return taken;
   }
   return {.vectors = plan.tables() == nullptr ? 0 : RowTable::taken_vectors};
 }
@@ -108,7 +108,7 @@ class NestEmitter {
         lanes_(code_, target, nest.program, plan_.lanes, plan_.pending_vectors,
                loop_levels(nest.program, source_levels(nest, form, plan_)),
                taken_registers(nest, plan_, target, packed_.get())),
-        loops_(code_, nest, plan_.fold_vectors > 0),
+        loops_(code_, nest, form, frame_, plan_.fold_vectors > 0),
         operands_(nest, form, plan_, lanes_, frame_),
         sources_(operands_.sources()) {
     lanes_.set_bytes_apart(plan_.bytes_apart);
@@ -447,7 +447,7 @@ void NestEmitter::emit_elements_to_alignment() {
 /// Whole iterations, while that many elements are left.
 void NestEmitter::emit_main_loop() {
   if (packed_ != nullptr) packed_->emit(form_.stores, lanes_, frame_, loops_);
-  loops_.emit_main_loop(plan_.lanes * plan_.chunks, [&] {
+  loops_.emit_fetching_loop(plan_.lanes * plan_.chunks, [&] {
     operands_.enter_main_loop();
     operands_.emit_begin_iteration();
     for (int chunk = 0; chunk < plan_.chunks; ++chunk) emit_main_loop_chunk(chunk);

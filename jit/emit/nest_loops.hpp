@@ -16,8 +16,9 @@ namespace castor::jit {
 class NestLoops {
  public:
   /// `folds_rows`: whether the nest's accumulators are in registers in its loops.
-  NestLoops(Assembler& code, const Nest& nest, bool folds_rows)
-      : code_(code), nest_(nest), folds_rows_(folds_rows) {}
+  NestLoops(Assembler& code, const Nest& nest, const NestForm& form, const Frame& frame,
+            bool folds_rows)
+      : code_(code), nest_(nest), form_(form), frame_(frame), folds_rows_(folds_rows) {}
 
   /// Emits `body`, an iteration that does `elements` elements, so that it is repeated from
   /// gpr::index on while another iteration ends at gpr::extent or before.
@@ -39,6 +40,16 @@ class NestLoops {
     });
   }
 
+  /// The same, with the lines of an iteration that comes later fetched first, where the form has
+  /// that: for loops that wait for memory rather than for ports.
+  template <class Body>
+  void emit_fetching_loop(int elements, const Body& body) {
+    emit_main_loop(elements, [&] {
+      emit_fetch_ahead(elements);
+      body();
+    });
+  }
+
   /// Says that the code from `begin` to here is a loop that does `elements` elements per iteration.
   void end_loop(std::string name, uint32_t begin, int64_t elements) {
     if (!code_.annotates()) return;
@@ -55,8 +66,12 @@ class NestLoops {
   }
 
  private:
+  void emit_fetch_ahead(int elements);
+
   Assembler& code_;
   const Nest& nest_;
+  const NestForm& form_;
+  const Frame& frame_;
   const bool folds_rows_;
 };
 

@@ -71,6 +71,7 @@ Packer::Packer(const LaneEmitter& emitter, int lane_bits, int element_bits, Narr
       narrowing_(narrowing),
       narrow_stages_(log2_of(lane_bits / element_bits)) {
   if (!emitter.has_avx512() && chunk_bits_ <= 128) packed_bits_ = 128;
+  packs_what_fits_ = emitter.bytes_apart() == BytesApart::by_merges;
   concat_stages_ = log2_of(packed_bits_ / chunk_bits_);
   join_stages_ = log2_of(vector_bits_ / packed_bits_);
 }
@@ -82,11 +83,21 @@ void Packer::reserve_constants(LaneEmitter& emitter) {
     return;
   }
   for (int bits = lane_bits_; bits > element_bits_; bits /= 2) {
+    if (packs(bits)) {
+      emitter.reserve_vector(order_after_packs(log2_of(bits / element_bits_), vector_bits_));
+      return;
+    }
     const bool by_permute = bits > 16 || emitter.target().supports(Feature::avx512_vbmi);
     const int offset = narrowing_ == Narrowing::high_half ? 1 : 0;
     emitter.reserve_vector(by_permute ? every_second_of(bits / 2, vector_bits_, offset)
                                       : order_after_packs(1, vector_bits_));
   }
+}
+
+/// Whether packs narrow lanes of that many bits with AVX-512. Permutations of two vectors, which
+/// keep the order, are as fast on some cores.
+bool Packer::packs(int from_bits) const {
+  return saturates(narrowing_) || (packs_what_fits_ && fits(narrowing_) && from_bits <= 32);
 }
 
 bool Packer::emit_push(LaneEmitter& emitter, OwnedVector chunk, OwnedVector& full) {
@@ -147,7 +158,7 @@ void Packer::emit_narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low,
   const bool avx512 = emitter.has_avx512();
   const bool byte_permute = emitter.target().supports(Feature::avx512_vbmi);
   const bool pack_is_exact = saturates(narrowing_) || (fits(narrowing_) && from_bits <= 32);
-  if (avx512 && !saturates(narrowing_) && (from_bits > 16 || byte_permute)) {
+  if (avx512 && !packs(from_bits) && (from_bits > 16 || byte_permute)) {
     return emit_permute_even(emitter, from_bits, low, high);
   }
   if (!avx512 && from_bits == 64) {
@@ -164,7 +175,7 @@ void Packer::emit_narrow(LaneEmitter& emitter, int from_bits, OwnedVector& low,
   emit_pack_in_halves(emitter, from_bits, signed_pack, low, high);
   // The order of packed parts is put right once, after the last pack. On AVX-512 a pack follows
   // permutations (which keep order) unless both stages saturate.
-  const bool two_packs = from_bits == 16 && lane_bits_ >= 32 && (!avx512 || saturates(narrowing_));
+  const bool two_packs = from_bits == 16 && lane_bits_ >= 32 && (!avx512 || packs(32));
   if (last && !leaves_order_) emit_restore_order(emitter, two_packs ? 2 : 1, low);
 }
 

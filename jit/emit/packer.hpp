@@ -38,6 +38,7 @@ class Packer {
     int stage;
   };
 
+  bool packs(int from_bits) const;
   int stages() const { return concat_stages_ + narrow_stages_ + join_stages_; }
   void emit_combine(LaneEmitter& emitter, int stage, OwnedVector& low, OwnedVector& high) const;
   void emit_concatenate(LaneEmitter& emitter, int bits, OwnedVector& low, OwnedVector& high) const;
@@ -60,6 +61,7 @@ class Packer {
   int narrow_stages_ = 0;
   int join_stages_ = 0;
   bool leaves_order_ = false;
+  bool packs_what_fits_ = false;  ///< narrowing that changes no number is by packs
   std::vector<Pending> pending_;
 };
 

@@ -3,33 +3,31 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "jit/emit/fold_ops.hpp"
 #include "jit/emit/op_helpers.hpp"
+#include "jit/emit/vector_constant.hpp"
 
 namespace castor::jit {
 
 namespace {
 
-/// The orders of permutations, and a temporary.
-constexpr int shared_vectors = 3;
+/// The orders of permutations, a temporary, what a fold takes, and other orders.
+constexpr int shared_vectors = 6;
 
 int merge_levels(const ChunkPlan& plan) {
   return std::countr_zero(static_cast<unsigned>(std::min(plan.block_chunks, plan.lanes)));
 }
 
-/// Every second element of two vectors, from `first` on.
-std::vector<uint8_t> every_second(int first, int lane_bits, int count) {
-  std::vector<uint8_t> bytes(static_cast<size_t>(count * lane_bits / 8), 0);
-  for (int lane = 0; lane < count; ++lane) {
-    bytes[static_cast<size_t>(lane * lane_bits / 8)] = static_cast<uint8_t>(2 * lane + first);
-  }
-  return bytes;
+/// Every second part, of `part_bits`, of two vectors, from `first` on.
+std::vector<uint8_t> every_second_part(int first, int part_bits, int vector_bits) {
+  return lanes_constant(part_bits, vector_bits, [&](int part) { return 2 * part + first; });
 }
 
 void emit_permute_two(Assembler& code, const Xmm& to, const Xmm& order, const Xmm& second,
-                      int lane_bits) {
-  switch (lane_bits) {
+                      int part_bits) {
+  switch (part_bits) {
     case 8: return code.vpermt2b(to, order, second);
     case 16: return code.vpermt2w(to, order, second);
     case 32: return code.vpermt2d(to, order, second);
@@ -70,10 +68,26 @@ Xmm RowBlocks::pending(size_t accumulator, int level) const {
   return own_register(shared_vectors + static_cast<int>(accumulator) * (levels_ + 1) + level);
 }
 
+/// Rows have parts in both vectors that a merge takes, of at least two elements' bits together: it
+/// moves as large a half of each as it can, since permutations of two vectors' words and bytes take
+/// twice as long as others (Golden Cove).
+int RowBlocks::part_bits(int level) const {
+  constexpr int most = 64;
+  return std::min(most, (lane_bits_ << levels_ >> level) / 2);
+}
+
+void RowBlocks::emit_load_orders(const Xmm& even, const Xmm& odd, int part_bits) {
+  for (const auto& [order, first] : {std::pair(even, 0), std::pair(odd, 1)}) {
+    emit_move_whole(code_, order, code_.constant(every_second_part(first, part_bits, chunk_bits_)),
+                    chunk_bits_);
+  }
+}
+
 void RowBlocks::emit_begin() {
-  const int lanes = plan_.lanes;
-  emit_move_whole(code_, even(), code_.constant(every_second(0, lane_bits_, lanes)), chunk_bits_);
-  emit_move_whole(code_, odd(), code_.constant(every_second(1, lane_bits_, lanes)), chunk_bits_);
+  emit_load_orders(even(), odd(), part_bits(0));
+  const bool finds_nans = std::ranges::any_of(
+      nest_.program.sinks, [](const MemoryOperand& sink) { return sink.fold == Fold::any_nan; });
+  if (finds_nans) code_.vmovups(own_register(3), code_.constant(nan_responses(chunk_bits_)));
 }
 
 void RowBlocks::BlockSink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
@@ -89,21 +103,27 @@ void RowBlocks::emit_fold_chunk(const Xmm& value, size_t k) {
     code_.vmovaps(folded, value);
   } else {
     emit_fold(code_, target_, accumulator(k).fold, lane_bits_, folded, folded, value,
-              FoldScratch());
+              fold_scratch());
   }
   if ((chunk_ + 1) % row_chunks != 0) return;
   int level = 0;
-  for (; (chunk_ / row_chunks >> level & 1) != 0; ++level) emit_merge(pending(k, level), folded, k);
+  for (; (chunk_ / row_chunks >> level & 1) != 0; ++level) emit_merge(level, folded, k);
   if (level < levels_) code_.vmovaps(pending(k, level), folded);
 }
 
-/// later = both, one element for two neighbours.
-void RowBlocks::emit_merge(const Xmm& earlier, const Xmm& later, size_t k) {
+/// later = the pending vector of that level and itself, half as many elements for each row.
+void RowBlocks::emit_merge(int level, const Xmm& later, size_t k) {
+  const Xmm earlier = pending(k, level);
+  const int bits = part_bits(level);
+  const bool is_kept = bits == part_bits(0);
+  const Xmm first = is_kept ? even() : own_register(4);
+  const Xmm second = is_kept ? odd() : own_register(5);
+  if (!is_kept) emit_load_orders(first, second, bits);
   code_.vmovaps(temporary(), earlier);
-  emit_permute_two(code_, temporary(), even(), later, lane_bits_);
-  emit_permute_two(code_, earlier, odd(), later, lane_bits_);
+  emit_permute_two(code_, temporary(), first, later, bits);
+  emit_permute_two(code_, earlier, second, later, bits);
   emit_fold(code_, target_, accumulator(k).fold, lane_bits_, later, temporary(), earlier,
-            FoldScratch());
+            fold_scratch());
 }
 
 void RowBlocks::emit_end_block() {
@@ -112,7 +132,7 @@ void RowBlocks::emit_end_block() {
     const Xmm result = pending(k, levels_);
     emit_move_whole(code_, temporary(), code_.ptr[pointer], chunk_bits_);
     emit_fold(code_, target_, accumulator(k).fold, lane_bits_, result, result, temporary(),
-              FoldScratch());
+              fold_scratch());
     emit_move_whole(code_, code_.ptr[pointer], result, chunk_bits_);
     frame_.emit_advance(nest_.inputs.size() + k, chunk_bits_ / 8);
   }

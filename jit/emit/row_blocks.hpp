@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "jit/emit/chunk_plan.hpp"
+#include "jit/emit/fold_ops.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/emit/memory_operands.hpp"
 
 namespace castor::jit {
 
 /// Folds the chunks of a block of rows, which follow one another. Two vectors of partial results
-/// become one whose elements each fold two neighbours: the even elements of both with the odd ones.
+/// become one with half as many elements of each row: the even parts of both folded with the odd
+/// ones.
 /// Pending vectors are merged as soon as two have been through equally many merges.
 class RowBlocks {
  public:
@@ -44,11 +46,16 @@ class RowBlocks {
   };
 
   void emit_fold_chunk(const Xbyak::Xmm& value, size_t accumulator);
-  void emit_merge(const Xbyak::Xmm& earlier, const Xbyak::Xmm& later, size_t accumulator);
+  void emit_merge(int level, const Xbyak::Xmm& later, size_t accumulator);
+  /// What a merge of that level moves at a time.
+  int part_bits(int level) const;
+  void emit_load_orders(const Xbyak::Xmm& even, const Xbyak::Xmm& odd, int part_bits);
   Xbyak::Xmm own_register(int index) const;
   Xbyak::Xmm even() const { return own_register(0); }
   Xbyak::Xmm odd() const { return own_register(1); }
   Xbyak::Xmm temporary() const { return own_register(2); }
+  /// What a fold takes besides two vectors: what finds NaNs.
+  FoldScratch fold_scratch() const { return {own_register(3), Xbyak::Xmm(), Xbyak::Xmm()}; }
   /// What has been through `level` merges; at `levels_` the result.
   Xbyak::Xmm pending(size_t accumulator, int level) const;
   const MemoryOperand& accumulator(size_t index) const { return nest_.program.sinks[index]; }

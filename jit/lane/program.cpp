@@ -218,18 +218,25 @@ std::string_view name_of(IntegerPredicate predicate) {
 }
 
 std::string_view name_of(Fold fold) {
-  constexpr std::string_view names[] = {"none",       "add",          "float_add",   "min_signed",
-                                        "max_signed", "min_unsigned", "max_unsigned"};
+  constexpr std::string_view names[] = {"none",       "add",          "float_add",    "min_signed",
+                                        "max_signed", "min_unsigned", "max_unsigned", "float_min",
+                                        "float_max",  "any_nan"};
   return names[static_cast<size_t>(fold)];
+}
+
+bool uses_float_state(Fold fold) {
+  return fold == Fold::float_add || fold == Fold::float_min || fold == Fold::float_max ||
+         fold == Fold::any_nan;
 }
 
 std::string_view name_of(Narrowing narrowing) {
   constexpr std::string_view names[] = {
-      "truncate",       "high_half",       "saturate_to_signed", "saturate_to_unsigned",
-      "fits_signed",    "fits_unsigned",   "look_up_16",         "look_up_upper_16",
-      "look_up_i16",    "encode_16_bits",  "encode_high_half",   "signed_code",
-      "f16_to_e5m2",    "magnitude_code",  "look_up_i8",         "look_up_u8",
-      "look_up_9_bits", "encode_by_class", "from_unsigned"};
+      "truncate",           "high_half",       "saturate_to_signed", "saturate_to_unsigned",
+      "fits_signed",        "fits_unsigned",   "look_up_16",         "look_up_upper_16",
+      "look_up_i16",        "encode_16_bits",  "encode_high_half",   "signed_code",
+      "f16_to_e5m2",        "f16_to_f4",       "bf16_to_f4",         "bf16_to_power",
+      "high_half_to_power", "magnitude_code",  "look_up_i8",         "look_up_u8",
+      "look_up_9_bits",     "encode_by_class", "from_unsigned"};
   static_assert(std::size(names) == static_cast<size_t>(Narrowing::from_unsigned) + 1);
   return names[static_cast<size_t>(narrowing)];
 }
@@ -252,7 +259,7 @@ bool LaneProgram::uses_float_state() const {
   return std::any_of(code.begin(), code.end(),
                      [](const LaneInst& inst) { return jit::uses_float_state(inst.op); }) ||
          std::ranges::any_of(
-             sinks, [](const MemoryOperand& sink) { return sink.fold == Fold::float_add; });
+             sinks, [](const MemoryOperand& sink) { return jit::uses_float_state(sink.fold); });
 }
 
 std::string print(const LaneProgram& program, LaneId id) {

@@ -90,7 +90,11 @@ enum class Narrowing : uint8_t {
   /// 32-bit lanes that hold i16 become codes of a small float: bit 15 is the sign, the bits from
   /// 7 - mantissa bits on are the magnitude's code, and those between count for nothing (AVX-512).
   signed_code,
-  f16_to_e5m2,  ///< 16-bit lanes with f16, no NaN of which is signalling, are rounded
+  f16_to_e5m2,         ///< 16-bit lanes with f16, no NaN of which is signalling, are rounded
+  f16_to_f4,           ///< 16-bit lanes with f16 are rounded to f4e2m1, to nearest even (VBMI)
+  bf16_to_f4,          ///< and so is bf16
+  bf16_to_power,       ///< 16-bit lanes with bf16 are rounded to f8e8m0, to nearest even (AVX-512)
+  high_half_to_power,  ///< the upper half of 32-bit lanes is (AVX-512)
   /// 32-bit lanes hold the code of a small float's magnitude in bits 8 to 15 and zeros elsewhere;
   /// the store's other operand, if it has one, the sign in its lanes' highest bit (AVX2).
   magnitude_code,
@@ -116,6 +120,8 @@ constexpr bool looks_up_bytes(Narrowing narrowing) {
 constexpr bool encodes(Narrowing narrowing) {
   return narrowing == Narrowing::encode_16_bits || narrowing == Narrowing::encode_high_half ||
          narrowing == Narrowing::signed_code || narrowing == Narrowing::f16_to_e5m2 ||
+         narrowing == Narrowing::f16_to_f4 || narrowing == Narrowing::bf16_to_f4 ||
+         narrowing == Narrowing::bf16_to_power || narrowing == Narrowing::high_half_to_power ||
          narrowing == Narrowing::magnitude_code || narrowing == Narrowing::look_up_9_bits ||
          narrowing == Narrowing::encode_by_class || looks_up_bytes(narrowing);
 }
@@ -330,8 +336,12 @@ enum class Fold : uint8_t {
   max_signed,
   min_unsigned,
   max_unsigned,
+  float_min,  ///< -0 is below +0; NaNs may get lost
+  float_max,
+  any_nan,  ///< a NaN if one of the lanes is, else any number
 };
 std::string_view name_of(Fold fold);
+bool uses_float_state(Fold fold);
 
 /// A source or a sink: a tensor that chunks are loaded from or stored to. A surrounding emitter may
 /// hand in registers instead.

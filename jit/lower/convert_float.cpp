@@ -2,6 +2,7 @@
 // Floats to floats.
 #include <optional>
 
+#include "jit/core/core_tuning.hpp"
 #include "jit/lower/convert.hpp"
 #include "jit/lower/encode_f16_lanes.hpp"
 #include "jit/lower/nf4.hpp"
@@ -26,6 +27,21 @@ std::optional<ThresholdTable> threshold_table_for(const LaneBuilder& builder, El
   return threshold_table(from, to, options);
 }
 
+/// Whether stores round bf16 to f8e8m0.
+bool rounds_to_power(const LaneBuilder& builder, ElementType to, const ConvertOptions& options) {
+  return to == ElementType::f8e8m0 && builder.target().has_avx512() &&
+         options.rounding == Rounding::by_type && options.overflow != Overflow::nan;
+}
+
+/// Whether stores round 16-bit floats to f4e2m1, which takes fewer steps than other ways where
+/// permutations of two vectors are slow.
+bool rounds_to_f4(const LaneBuilder& builder, ElementType to, const ConvertOptions& options) {
+  return to == ElementType::f4e2m1 && builder.target().supports(Feature::avx512_vbmi) &&
+         builder.target().tuning().conversion.merges_bytes &&
+         options.rounding == Rounding::by_type && options.nan == NanMode::by_type &&
+         options.overflow != Overflow::saturate_finite;
+}
+
 }  // namespace
 
 LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
@@ -47,14 +63,19 @@ LaneTensor narrow_f32(LaneBuilder& builder, LaneId value, ElementType to,
                                  has_signs ? value : no_lane};
       return LaneTensor::encoded(builder, to, storable, value, options);
     }
+    if (to == ElementType::nf4) {
+      return LaneTensor::encoded(builder, to, encode_nf4_stored(builder, value), value, options);
+    }
     if (to == ElementType::f8e5m2) {
       const LaneId halves = fold_to_f16(builder, value, options);
       return LaneTensor::encoded(builder, to, {halves, Narrowing::f16_to_e5m2}, value, options);
     }
-    const auto table = to == ElementType::nf4
-                           ? std::nullopt  // compares with f32 numbers
-                           : threshold_table_for(builder, ElementType::bf16, to, options);
-    if (table) {
+    if (rounds_to_power(builder, to, options)) {
+      const LaneId folded = builder.fold_to_high_half(value);
+      return LaneTensor::encoded(builder, to, {folded, Narrowing::high_half_to_power}, value,
+                                 options);
+    }
+    if (const auto table = threshold_table_for(builder, ElementType::bf16, to, options)) {
       const LaneId folded = builder.fold_to_high_half(value);
       const Storable storable = {folded, Narrowing::encode_high_half,
                                  builder.add_threshold_table(*table)};
@@ -113,6 +134,12 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
                                                    : builder.f64_to_f32_odd_in_range(value);
     return narrow_f32(builder, prepared, to, saturate_finite ? ConvertOptions{} : options, {});
   }
+  if (bits_of(from) == 16 && rounds_to_f4(builder, to, options)) {
+    const bool is_f16 = from == ElementType::f16;
+    const Storable codes = {source.as_bits(),
+                            is_f16 ? Narrowing::f16_to_f4 : Narrowing::bf16_to_f4};
+    return LaneTensor::encoded(builder, to, codes, source.as_f32(), options);
+  }
   if (encodes_in_f16_lanes(builder, from, to, options)) {
     const Storable codes = encode_in_f16_lanes(builder, source, to, options);
     return LaneTensor::encoded(builder, to, codes, source.as_f32(), options);
@@ -124,6 +151,15 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
     return LaneTensor::encoded(builder, to, {builder.quiet(halves), Narrowing::f16_to_e5m2},
                                source.as_f32(), options);
   }
+  if (from == ElementType::bf16 && to == ElementType::f8e5m2 && !saturate_finite &&
+      builder.target().has_avx512() && builder.target().tuning().conversion.merges_bytes) {
+    // f16 holds all numbers of bf16 from 2^-17 on; what is below rounds to zero.
+    LaneId value = source.as_f32();
+    if (saturate) value = clamp_to_finite(builder, value, to);
+    return LaneTensor::encoded(
+        builder, to, {builder.f32_to_f16(value, LaneRounding::toward_zero), Narrowing::f16_to_e5m2},
+        value, options);
+  }
   if (from == ElementType::f16 && to == ElementType::f8e5m2 && !saturate && !saturate_finite) {
     return LaneTensor::computed(builder, to,
                                 {round_to_e5m2(builder, source.as_bits()), Narrowing::high_half});
@@ -134,6 +170,10 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
     const LaneId value = source.as_f32();
     const LaneId codes = encode_power_of_f16(builder, value, options.overflow);
     return LaneTensor::encoded(builder, to, {codes, Narrowing::truncate}, value, options);
+  }
+  if (from == ElementType::bf16 && rounds_to_power(builder, to, options) && !saturate_finite) {
+    const Storable storable = {source.as_bits(), Narrowing::bf16_to_power};
+    return LaneTensor::encoded(builder, to, storable, source.as_f32(), options);
   }
   if (from == ElementType::f16 || from == ElementType::bf16) {
     if (const auto table = threshold_table_for(builder, from, to, options)) {

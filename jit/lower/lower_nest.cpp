@@ -80,9 +80,10 @@ class NestLowering {
     lower_up_to(placed);
     builder_.set_origin(index_of(operation));
     LaneTensor lanes = as_element(*find(placed), function_.type_of(operand).element);
-    const std::vector<Accumulator> accumulators = accumulators_of(operation, lanes.element());
+    const Reduction reduction(operation, function_.type_of(operand), builder_.target());
+    const std::vector<Accumulator> accumulators = accumulators_of(reduction);
     const std::vector<LaneId> folded =
-        lower_folded(builder_, operation, lanes, facts_.signs(operand));
+        lower_folded(builder_, reduction, lanes, facts_.signs(operand));
     for (size_t i = 0; i < accumulators.size(); ++i) {
       const int sink = static_cast<int>(nest_.program.sinks.size());
       nest_.program.sinks.push_back(
@@ -243,15 +244,16 @@ class NestLowering {
   /// Completes a reduction, which has its elements in accumulators.
   LaneTensor read_reduced(const Placed& placed) {
     const Operation& operation = *facts_.defining[placed.value];
-    const ElementType operand = function_.type_of(operation.operands[0]).element;
+    const ValueId operand = operation.operands[0];
+    const Reduction reduction(operation, function_.type_of(operand), builder_.target());
     std::vector<LaneTensor> accumulators;
-    for (const Accumulator& each : accumulators_of(operation, operand)) {
+    for (const Accumulator& each : accumulators_of(reduction)) {
       accumulators.push_back(
           source({placed.value, placed.axes, placed.blocks, static_cast<int>(accumulators.size())},
                  each.element));
     }
     builder_.set_origin(index_of(operation));
-    return lower_reduced(builder_, operation, operand, facts_.signs(operation.operands[0]),
+    return lower_reduced(builder_, reduction, facts_.signs(operand),
                          function_.type_of(placed.value).element, accumulators);
   }
 

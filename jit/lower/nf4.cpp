@@ -12,15 +12,16 @@ namespace castor::jit {
 namespace {
 
 // [-1, 1] in buckets so narrow that each holds at most one threshold: a bucket knows the code
-// below its threshold, and one comparison decides. Sum and product round to nearest, here as in
-// the lanes, and are monotone, so a value and a threshold in different buckets compare as these.
+// below its threshold, and one comparison decides. The multiply-add rounds to nearest, here as in
+// the lanes, and is monotone, so a value and a threshold in different buckets compare as these.
 constexpr float bucket_scale = 15.5f;
 constexpr int bucket_bits = 5;
 constexpr int bucket_count = 1 << bucket_bits;
 
+/// The position is exact in double for thresholds and for 1.
 constexpr int bucket_of(float value) {
-  const float shifted = value + 1.0f;
-  return static_cast<int>(shifted * bucket_scale);
+  const double position = double{value} * bucket_scale + bucket_scale;
+  return static_cast<int>(static_cast<float>(position));
 }
 
 constexpr bool one_threshold_a_bucket() {
@@ -49,6 +50,36 @@ constexpr Buckets make_buckets() {
     }
   }
   return buckets;
+}
+constexpr Buckets buckets = make_buckets();
+
+/// The codes of values up to a bucket's threshold, then those of values above.
+constexpr ByteTable make_stored_codes() {
+  ByteTable table = {bucket_bits + 1, {}};
+  for (size_t bucket = 0; bucket < bucket_count; ++bucket) {
+    const uint32_t code = buckets.codes.entries[bucket];
+    table.entries[bucket] = static_cast<uint16_t>(code);
+    table.entries[bucket_count + bucket] = static_cast<uint16_t>(code + 1);
+  }
+  return table;
+}
+constexpr ByteTable stored_codes = make_stored_codes();
+
+struct Bucket {
+  LaneId number;
+  LaneId is_above;  ///< the mask of values above its threshold
+};
+
+/// The bucket of f32 lanes.
+Bucket bucket_of(LaneBuilder& builder, LaneId value) {
+  const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
+  // max takes its second operand where the first is NaN.
+  const LaneId bounded = builder.float_min(builder.float_max(value, number(-1.0)), number(1.0));
+  const LaneId position =
+      builder.float_sub_product(number(bucket_scale), bounded, number(-bucket_scale));
+  const LaneId bucket = builder.float_to_signed(position, 32, LaneRounding::toward_zero);
+  const LaneId threshold = builder.look_up_i32(bucket, buckets.thresholds);
+  return {bucket, builder.compare(FloatPredicate::greater, bounded, threshold)};
 }
 
 /// Every `distance`-th threshold, as many as that number of bits counts.
@@ -123,17 +154,20 @@ LaneId encode_nf4_of_words(LaneBuilder& builder, LaneId bits, ElementType from) 
 
 LaneId encode_nf4(LaneBuilder& builder, LaneId value) {
   if (!builder.target().has_avx512()) return bisect_nf4(builder, value);
-  static constexpr Buckets buckets = make_buckets();
-  const auto number = [&](double x) { return builder.float_constant(LaneType::f32, x); };
-  // max takes its second operand where the first is NaN.
-  const LaneId bounded = builder.float_min(builder.float_max(value, number(-1.0)), number(1.0));
-  const LaneId position =
-      builder.float_mul(builder.float_add(bounded, number(1.0)), number(bucket_scale));
-  const LaneId bucket = builder.float_to_signed(position, 32, LaneRounding::toward_zero);
-  const LaneId threshold = builder.look_up_i32(bucket, buckets.thresholds);
-  const LaneId code = builder.look_up_i32(bucket, buckets.codes);
-  const LaneId is_above = builder.compare(FloatPredicate::greater, bounded, threshold);
-  return builder.select(is_above, builder.add(code, builder.constant(LaneType::i32, 1)), code);
+  const Bucket bucket = bucket_of(builder, value);
+  const LaneId code = builder.look_up_i32(bucket.number, buckets.codes);
+  const LaneId next = builder.add(code, builder.constant(LaneType::i32, 1));
+  return builder.select(bucket.is_above, next, code);
+}
+
+Storable encode_nf4_stored(LaneBuilder& builder, LaneId value) {
+  if (!builder.has_look_up(stored_codes.index_bits)) {
+    return {encode_nf4(builder, value), Narrowing::fits_unsigned};
+  }
+  const Bucket bucket = bucket_of(builder, value);
+  const LaneId above = builder.add(bucket.number, builder.constant(LaneType::i32, bucket_count));
+  const LaneId index = builder.select(bucket.is_above, above, bucket.number);
+  return {index, Narrowing::look_up_u8, builder.add_byte_table(stored_codes)};
 }
 
 }  // namespace castor::jit

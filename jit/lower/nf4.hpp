@@ -4,6 +4,7 @@
 
 #include "ir/types/nf4.hpp"
 #include "jit/lane/builder.hpp"
+#include "jit/lower/lane_tensor.hpp"
 
 namespace castor::jit {
 
@@ -16,6 +17,9 @@ constexpr int nf4_code(double value) {
 
 /// The codes (i32 lanes, 0 to 15) of f32 lanes; NaN has code 0.
 LaneId encode_nf4(LaneBuilder& builder, LaneId value);
+
+/// The same as stores put them into elements, which may have looked them up.
+Storable encode_nf4_stored(LaneBuilder& builder, LaneId value);
 
 /// The codes (i16 lanes, 0 to 15) of 16-bit floats, given by their bits; NaN has code 0. For
 /// targets without AVX-512, where masks are lanes.

@@ -7,6 +7,7 @@
 
 #include "ir/numerics/scalar.hpp"
 #include "ir/shape/reduction.hpp"
+#include "jit/core/core_tuning.hpp"
 #include "jit/lower/convert.hpp"
 
 namespace castor::jit {
@@ -102,46 +103,46 @@ std::vector<Accumulator> integer_accumulators(OpKind op, ElementType type) {
   }
 }
 
-std::vector<Accumulator> float_accumulators(OpKind op, ElementType type) {
+std::vector<Accumulator> float_accumulators(const Reduction& reduction) {
+  const auto [op, type, sum, compares_floats] = reduction;
   if (op == OpKind::reduce_sum) return {{added_in(type), Fold::float_add}};
   const int width = bits_of(compared_as(type));
   const ElementType keys = integer_of(width, true);
   if (op == OpKind::reduce_max_abs) return {{keys, Fold::max_signed}};
   const uint64_t end = largest(type);
+  if (compares_floats) {
+    return {{compared_as(type), Fold::float_max, end | FloatBits(compared_as(type)).sign},
+            {compared_as(type), Fold::float_min, end},
+            {compared_as(type), Fold::any_nan}};
+  }
   return {{keys, Fold::max_signed, key_of(end, true, width)},
           {keys, Fold::min_signed, key_of(end, false, width)}};
 }
 
-/// The type that integers are summed in.
-ElementType sum_type(const Operation& operation, ElementType operand) {
-  return reduction_options(operation).value().accumulator.value_or(operand);
-}
-
-std::vector<LaneId> lower_folded_integer(LaneBuilder& builder, const Operation& operation,
+std::vector<LaneId> lower_folded_integer(LaneBuilder& builder, const Reduction& reduction,
                                          LaneTensor& x) {
   const ElementType type = x.element();
-  if (operation.op == OpKind::reduce_sum) {
-    return {x.as_integer(lane_bits_of(sum_type(operation, type)))};
-  }
+  if (reduction.op == OpKind::reduce_sum) return {x.as_integer(lane_bits_of(reduction.sum))};
   const LaneId lanes = x.as_integer(lane_bits_of(type));
-  const bool is_magnitude = operation.op == OpKind::reduce_max_abs && is_signed_integer(type);
+  const bool is_magnitude = reduction.op == OpKind::reduce_max_abs && is_signed_integer(type);
   return {is_magnitude ? builder.absolute(lanes) : lanes};
 }
 
-std::vector<LaneId> lower_folded_float(LaneBuilder& builder, const Operation& operation,
+std::vector<LaneId> lower_folded_float(LaneBuilder& builder, const Reduction& reduction,
                                        LaneTensor& x, Signs signs) {
-  if (operation.op == OpKind::reduce_sum) return {float_bits(x, added_in(x.element()))};
+  if (reduction.op == OpKind::reduce_sum) return {float_bits(x, added_in(x.element()))};
   const ElementType format = compared_as(x.element());
   const FloatBits as(format);
   const LaneId bits = float_bits(x, format);
-  if (operation.op == OpKind::reduce_max_abs) {
+  if (reduction.op == OpKind::reduce_max_abs) {
     return {builder.bit_and(bits, integer_constant(builder, as.width, as.magnitude()))};
   }
+  if (reduction.compares_floats) return {bits, bits, bits};
   const LaneId key = signs == Signs::clear ? bits : lower_key(builder, bits, as);
   return {key, key};
 }
 
-/// Float bits, with one NaN, of the accumulators of minimum, maximum or magnitude.
+/// Float bits, with one NaN, of the keys' accumulators of minimum, maximum or magnitude.
 LaneId lower_extreme(LaneBuilder& builder, OpKind op, const FloatBits& format, Signs signs,
                      std::span<const LaneId> keys) {
   const auto constant = [&](uint64_t bits) {
@@ -157,21 +158,26 @@ LaneId lower_extreme(LaneBuilder& builder, OpKind op, const FloatBits& format, S
   return builder.select(is_nan, constant(format.quiet_nan), bits);
 }
 
-LaneTensor lower_reduced_float(LaneBuilder& builder, const Operation& operation,
-                               ElementType operand, Signs signs, ElementType element,
-                               std::span<LaneTensor> accumulators) {
-  const bool adds = operation.op == OpKind::reduce_sum;
-  const ElementType format = adds ? added_in(operand) : compared_as(operand);
+LaneTensor lower_reduced_float(LaneBuilder& builder, const Reduction& reduction, Signs signs,
+                               ElementType element, std::span<LaneTensor> accumulators) {
+  const bool adds = reduction.op == OpKind::reduce_sum;
+  const ElementType format = adds ? added_in(reduction.operand) : compared_as(reduction.operand);
   const FloatBits as(format);
   LaneId bits = no_lane;
   if (adds) {
     const LaneId sum = float_bits(accumulators[0], format);
     const LaneId is_nan = builder.compare(FloatPredicate::unordered, sum, sum);
     bits = builder.select(is_nan, integer_constant(builder, as.width, as.quiet_nan), sum);
+  } else if (reduction.compares_floats) {
+    const LaneId nan = float_bits(accumulators[2], format);
+    const LaneId is_nan = builder.compare(FloatPredicate::unordered, nan, nan);
+    bits = builder.select(
+        is_nan, integer_constant(builder, as.width, as.quiet_nan),
+        float_bits(accumulators[reduction.op == OpKind::reduce_max ? 0 : 1], format));
   } else {
     std::vector<LaneId> keys;
     for (LaneTensor& each : accumulators) keys.push_back(each.as_integer(as.width));
-    bits = lower_extreme(builder, operation.op, as, signs, keys);
+    bits = lower_extreme(builder, reduction.op, as, signs, keys);
   }
   LaneTensor result = LaneTensor::computed(builder, format, {.lanes = bits});
   return format == element ? result : lower_convert(builder, result, element, {});
@@ -243,22 +249,33 @@ LaneTensor lower_largest(LaneBuilder& builder, std::span<LaneTensor> tensors) {
                                         : largest_integer(builder, tensors);
 }
 
-std::vector<Accumulator> accumulators_of(const Operation& operation, ElementType operand) {
-  if (is_float(operand)) return float_accumulators(operation.op, operand);
-  const bool adds = operation.op == OpKind::reduce_sum;
-  return integer_accumulators(operation.op, adds ? sum_type(operation, operand) : operand);
+Reduction::Reduction(const Operation& operation, const TensorType& type, const Target& target)
+    : op(operation.op),
+      operand(type.element),
+      sum(reduction_options(operation).value().accumulator.value_or(operand)) {
+  const bool is_extreme = op == OpKind::reduce_min || op == OpKind::reduce_max;
+  const std::vector<bool> axes = reduced_axes(operation, static_cast<int>(type.shape.size()));
+  compares_floats = is_extreme && is_float(operand) && bits_of(compared_as(operand)) >= 32 &&
+                    target.has_avx512() && target.tuning().reduction.compares_floats &&
+                    !axes.empty() && axes.back();
 }
 
-std::vector<LaneId> lower_folded(LaneBuilder& builder, const Operation& operation, LaneTensor& x,
+std::vector<Accumulator> accumulators_of(const Reduction& reduction) {
+  if (is_float(reduction.operand)) return float_accumulators(reduction);
+  const bool adds = reduction.op == OpKind::reduce_sum;
+  return integer_accumulators(reduction.op, adds ? reduction.sum : reduction.operand);
+}
+
+std::vector<LaneId> lower_folded(LaneBuilder& builder, const Reduction& reduction, LaneTensor& x,
                                  Signs signs) {
-  return is_float(x.element()) ? lower_folded_float(builder, operation, x, signs)
-                               : lower_folded_integer(builder, operation, x);
+  return is_float(x.element()) ? lower_folded_float(builder, reduction, x, signs)
+                               : lower_folded_integer(builder, reduction, x);
 }
 
-LaneTensor lower_reduced(LaneBuilder& builder, const Operation& operation, ElementType operand,
-                         Signs signs, ElementType element, std::span<LaneTensor> accumulators) {
-  if (is_float(operand)) {
-    return lower_reduced_float(builder, operation, operand, signs, element, accumulators);
+LaneTensor lower_reduced(LaneBuilder& builder, const Reduction& reduction, Signs signs,
+                         ElementType element, std::span<LaneTensor> accumulators) {
+  if (is_float(reduction.operand)) {
+    return lower_reduced_float(builder, reduction, signs, element, accumulators);
   }
   const LaneId lanes = accumulators[0].as_integer(lane_bits_of(element));
   return LaneTensor::computed(builder, element, {.lanes = lanes});

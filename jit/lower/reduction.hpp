@@ -21,23 +21,42 @@ namespace castor::jit {
 /// either sign shows in one of them. Minimum and maximum of one operand are thus one pair. Where no
 /// number has the sign bit set (Signs::clear), keys are the bits themselves: a NaN of negative sign
 /// is then the only element below 0.
+///
+/// Where a core compares floats faster (ReductionTuning), both extremes of f32 and f64 are those of
+/// the numbers, and a third accumulator tells whether there was a NaN.
 struct Accumulator {
   ElementType element;  ///< its elements are as wide as the lanes that are folded
   Fold fold;
   uint64_t initial = 0;  ///< what it has before the first element, and of none
 };
 
-/// The accumulators of a reduction whose operand has that element type. Reductions of one operand
-/// over the same axes may share accumulators that are equal.
-std::vector<Accumulator> accumulators_of(const Operation& operation, ElementType operand);
+/// Accumulators that one reduction has at most.
+inline constexpr size_t max_accumulators = 3;
+
+/// What a reduction folds, and how.
+struct Reduction {
+  /// Operands of that type, on that target.
+  Reduction(const Operation& operation, const TensorType& type, const Target& target);
+
+  OpKind op;
+  ElementType operand;
+  ElementType sum;  ///< what integers are summed in
+  /// Whether extremes are found by comparing floats, and NaNs apart from them. Only along rows: a
+  /// third accumulator in memory would cost more than it gains.
+  bool compares_floats = false;
+};
+
+/// A reduction's accumulators. Reductions of one operand over the same axes may share accumulators
+/// that are equal.
+std::vector<Accumulator> accumulators_of(const Reduction& reduction);
 
 /// The lanes that an operand's elements add to each accumulator.
-std::vector<LaneId> lower_folded(LaneBuilder& builder, const Operation& operation, LaneTensor& x,
+std::vector<LaneId> lower_folded(LaneBuilder& builder, const Reduction& reduction, LaneTensor& x,
                                  Signs signs);
 
 /// The result, of element type `element`, from the accumulators' elements.
-LaneTensor lower_reduced(LaneBuilder& builder, const Operation& operation, ElementType operand,
-                         Signs signs, ElementType element, std::span<LaneTensor> accumulators);
+LaneTensor lower_reduced(LaneBuilder& builder, const Reduction& reduction, Signs signs,
+                         ElementType element, std::span<LaneTensor> accumulators);
 
 /// The bits of an element that no other is below: what a maximum of nothing is.
 uint64_t lowest_bits(ElementType type);

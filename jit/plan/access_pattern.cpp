@@ -6,6 +6,7 @@
 
 #include "ir/support/integer_math.hpp"
 #include "jit/conv/epilogue/epilogue.hpp"
+#include "jit/plan/fetch_ahead.hpp"
 #include "jit/plan/fold_space.hpp"
 #include "jit/plan/split_space.hpp"
 #include "jit/plan/table_method.hpp"
@@ -120,6 +121,7 @@ IterationSpace nest_space(const Nest& nest, const Dims& extents, std::span<const
   const int lanes = target.vector_bits() / nest.program.widest_bits();
   share_tables(nest, space, target);
   merge_periods(space, storage, lanes, target);
+  space.form.fetch = fetch_ahead(nest, space, target);
   return space;
 }
 

@@ -8,6 +8,7 @@
 #include "ir/shape/reduction.hpp"
 #include "ir/support/integer_math.hpp"
 #include "jit/lower/lane_tensor.hpp"
+#include "jit/plan/fetch_ahead.hpp"
 
 namespace castor::jit {
 
@@ -178,6 +179,7 @@ FoldSpace fold_space(const Nest& nest, const Dims& extents, const std::vector<bo
                               is_foldable_in_blocks(nest, target) &&
                               has_dense_short_rows(nest, fold.space);
   if (has_short_rows) fold.space.form.folded_row = static_cast<int>(row);
+  fold.space.form.fetch = fetch_ahead(nest, fold.space, target);
   return fold;
 }
 

@@ -21,17 +21,19 @@ namespace castor::jit {
 
 namespace {
 
-/// Accumulators that one nest folds into: it keeps several registers for each.
-constexpr size_t max_accumulators = 2;
+/// Accumulators of several reductions that one nest folds into: it keeps several registers for
+/// each.
+constexpr size_t max_joined_accumulators = 2;
 
 /// Groups what must be computed into nests: by shape, and after the nests whose results it reads.
 class Grouping {
  public:
   Grouping(const FunctionFacts& facts, const ShapeIds& shapes,
-           const MaterialisedValues& materialised)
+           const MaterialisedValues& materialised, const Target& target)
       : facts_(facts),
         shapes_(shapes),
         materialised_(materialised),
+        target_(target),
         depth_(facts.function.values.size(), 0) {
     mark_needed();
     for (const Operation& operation : facts_.function.operations) {
@@ -128,14 +130,16 @@ class Grouping {
   void add_reduction(const Operation& operation) {
     const ValueId operand = operation.operands[0];
     const ValueId value = operation.results[0];
-    const ElementType element = facts_.function.type_of(operand).element;
-    const std::vector<Accumulator> accumulators = accumulators_of(operation, element);
-    const bool is_ordered = is_float(element) && operation.op == OpKind::reduce_sum;
+    const TensorType& type = facts_.function.type_of(operand);
+    const std::vector<Accumulator> accumulators =
+        accumulators_of(Reduction(operation, type, target_));
+    const bool is_ordered = is_float(type.element) && operation.op == OpKind::reduce_sum;
     const FoldKey fold = {depth_[operand], shapes_[operand],
                           reduced_axes(operation, static_cast<int>(shapes_[operand].size()))};
     const auto open = open_folds_.find(fold);
-    const bool joins = !is_ordered && open != open_folds_.end() &&
-                       groups_[open->second].size() + accumulators.size() <= max_accumulators;
+    const bool joins =
+        !is_ordered && open != open_folds_.end() &&
+        groups_[open->second].size() + accumulators.size() <= max_joined_accumulators;
     const Key key = joins ? open->second : Key{depth_[operand], added_++};
     if (!joins && !is_ordered) open_folds_[fold] = key;
     for (size_t i = 0; i < accumulators.size(); ++i) {
@@ -155,6 +159,7 @@ class Grouping {
   const FunctionFacts& facts_;
   const ShapeIds& shapes_;
   const MaterialisedValues& materialised_;
+  const Target& target_;
   std::vector<bool> needed_;
   std::vector<int> depth_;  ///< by value
   std::map<std::pair<int, ShapeId>, Key> open_;
@@ -197,7 +202,7 @@ std::vector<Nest> plan_with(const Function& function, const ShapeIds& shapes, co
   const MaterialisedValues materialised(facts, shapes, max_leaves);
   leave_in_results(facts, materialised);
   std::vector<Nest> nests;
-  const Grouping grouping(facts, shapes, materialised);
+  const Grouping grouping(facts, shapes, materialised, target);
   for (const std::vector<NestOutput>& outputs : grouping.groups()) {
     if (grouping.is_alone(outputs.front())) {
       nests.push_back(nest_alone(facts, outputs.front()));

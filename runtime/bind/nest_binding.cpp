@@ -219,7 +219,9 @@ Status NestBinding::bind_code(const jit::Nest& nest, const LikelyCode* likely,
 bool NestBinding::can_stream(const jit::Nest& nest, const jit::IterationSpace& space,
                              int64_t bytes) const {
   if (bytes < min_streaming_bytes || !jit::has_whole_chunks(space.form)) return false;
-  const bool is_dense = space.form == nest.dense_form();
+  jit::NestForm dense = nest.dense_form();
+  dense.fetch = space.form.fetch;
+  const bool is_dense = space.form == dense;
   const jit::ChunkPlan plan = jit::plan_chunks(nest, space.form, compiled_.target);
   const bool by_table = plan.has_row_tables();
   if (nest.has_sub_byte_operand() && !is_dense && !by_table && !plan.does_blocks()) return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/bind/value_origins.hpp"
 
+#include "jit/lower/reduction.hpp"
 #include "jit/plan/access_pattern.hpp"
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/compiled.hpp"
@@ -67,13 +68,12 @@ ContentId ValueOrigins::content_of(ValueId root) const {
 }
 
 TensorOrigin ValueOrigins::of_accumulator(ValueId reduction, int number, ElementType element) {
-  constexpr size_t max_accumulators = 2;  // that one reduction has
   const ValueId owner = owners_[reduction];
   const Dims& extents = extents_of(reduction);
   const int64_t count = element_count(extents).value_or(0);
   const auto bytes = static_cast<size_t>(byte_size(element, count).value_or(0));
   const auto [at, is_new] = accumulators_.try_emplace(owner, 0);
-  if (is_new) at->second = plan_.take(max_accumulators * bytes);
+  if (is_new) at->second = plan_.take(jit::max_accumulators * bytes);
   const size_t offset = at->second + static_cast<size_t>(number) * bytes;
   return {
       {.kind = OperandOrigin::Kind::scratch, .offset = offset}, extents, dense_strides(extents)};

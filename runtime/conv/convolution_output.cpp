@@ -2,6 +2,8 @@
 #include "runtime/conv/convolution_output.hpp"
 
 #include <atomic>
+#include <bit>
+#include <cmath>
 #include <limits>
 
 #include "runtime/call/nest_call.hpp"
@@ -15,10 +17,20 @@ uint32_t* folded_number(const BoundFold& fold, const CallMemory& memory) {
   return reinterpret_cast<uint32_t*>(origin_of(fold.origin, memory).data);
 }
 
+/// An integer in the order of the floats.
+int32_t float_key(uint32_t bits) {
+  const auto number = static_cast<int32_t>(bits);
+  return number < 0 ? number ^ std::numeric_limits<int32_t>::max() : number;
+}
+
 uint32_t folded(jit::Fold fold, uint32_t a, uint32_t b) {
   const auto is_less = [](auto x, auto y) { return x < y; };
   const auto as_signed = [](uint32_t bits) { return static_cast<int32_t>(bits); };
+  const auto is_nan = [](uint32_t bits) { return std::isnan(std::bit_cast<float>(bits)); };
   switch (fold) {
+    case jit::Fold::float_min: return is_nan(a) || is_less(float_key(b), float_key(a)) ? b : a;
+    case jit::Fold::float_max: return is_nan(a) || is_less(float_key(a), float_key(b)) ? b : a;
+    case jit::Fold::any_nan: return !is_nan(a) && is_nan(b) ? b : a;
     case jit::Fold::min_signed: return is_less(as_signed(b), as_signed(a)) ? b : a;
     case jit::Fold::max_signed: return is_less(as_signed(a), as_signed(b)) ? b : a;
     case jit::Fold::min_unsigned: return is_less(b, a) ? b : a;

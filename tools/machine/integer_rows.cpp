@@ -114,6 +114,10 @@ constexpr auto compare = [](const auto& l) {
   }
 };
 template <int bits>
+constexpr auto no_bits = [](const auto& l) {
+  return l.domain.equal(l.domain.bit_and(l.a, l.b), l.constant(bits, 0));
+};
+template <int bits>
 constexpr auto any_bits = [](const auto& l) {
   auto& d = l.domain;
   return d.bit_not(d.equal(d.bit_and(l.a, l.b), l.constant(bits, 0)));
@@ -218,6 +222,7 @@ constexpr Row table[] = {
     to_mask(ZYDIS_MNEMONIC_VPCMPUW, 16, compare<false>),
     to_mask(ZYDIS_MNEMONIC_VPCMPUD, 32, compare<false>),
     to_mask(ZYDIS_MNEMONIC_VPCMPUQ, 64, compare<false>),
+    to_mask(ZYDIS_MNEMONIC_VPTESTNMB, 8, no_bits<8>),
     to_mask(ZYDIS_MNEMONIC_VPTESTMB, 8, any_bits<8>),
     to_mask(ZYDIS_MNEMONIC_VPTESTMW, 16, any_bits<16>),
     to_mask(ZYDIS_MNEMONIC_VPTESTMD, 32, any_bits<32>),

@@ -73,6 +73,7 @@ class EpilogueEmitter final : public EpilogueAddresses {
   /// What is folded, in a register of its own.
   struct Folded final : Sink {
     Folded(const Xbyak::Zmm& in, Fold by, EpilogueEmitter& of) : all(in), fold(by), epilogue(of) {}
+    void reserve_constants(LaneEmitter& emitter) override;
     void emit_store(LaneEmitter& emitter, const LaneInst& inst) override;
     const Xbyak::Zmm all;
     const Fold fold;

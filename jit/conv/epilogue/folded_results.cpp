@@ -12,9 +12,8 @@ namespace {
 constexpr int lane_bits = 32;
 
 bool is_extreme(const MemoryOperand& sink) {
-  const bool is_one = sink.fold == Fold::min_signed || sink.fold == Fold::max_signed ||
-                      sink.fold == Fold::min_unsigned || sink.fold == Fold::max_unsigned;
-  return is_one && bits_of(sink.element) == lane_bits;
+  const bool adds = sink.fold == Fold::add || sink.fold == Fold::float_add;
+  return sink.fold != Fold::none && !adds && bits_of(sink.element) == lane_bits;
 }
 
 /// Whether a nest folds all of one tensor, and nothing else, into minima and maxima.

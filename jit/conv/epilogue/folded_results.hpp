@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results of epilogues that a later nest folds as a whole: the minimum and maximum of a layer's
 // output, from which the next layer's scale comes. Kernels that apply the epilogue fold each vector
-// as they store it, so that nothing is read for that again. Folds are minima and maxima of 32-bit
-// lanes: these may take an element twice, and kernels store some twice.
+// as they store it, so that nothing is read for that again. Folds are of 32-bit lanes, and no sums:
+// these may take an element twice, and kernels store some twice.
 #pragma once
 
 #include <span>
@@ -12,8 +12,8 @@
 
 namespace castor::jit {
 
-/// Numbers that one result is folded into at most: minimum and maximum.
-inline constexpr size_t max_folds = 2;
+/// Numbers that one result is folded into at most: minimum, maximum, and whether there is a NaN.
+inline constexpr size_t max_folds = 3;
 
 /// Marks these results (Nest::folded).
 void mark_folded_results(const Function& function, std::vector<Nest>& nests);

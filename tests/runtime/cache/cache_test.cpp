@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "jit/core/core_tuning.hpp"
 #include "runtime/runtime_state.hpp"
 #include "tests/support/conversions.hpp"
 #include "tests/support/key_functions.hpp"
@@ -23,7 +24,9 @@ TEST(Cache, NewShapesOfAKnownPatternCompileNothing) {
   for (int64_t n = 0; n < 40; ++n) {
     for (int64_t c = 0; c < 25; ++c) ASSERT_TRUE(kernel.bind({{n, c}}).ok());
   }
-  EXPECT_EQ(runtime.statistics().codes, compiled);
+  // Compiled were tensors beyond L1, for which a core that fetches ahead has other code.
+  const bool fetches = jit::choose_target({})->tuning().fetch.output_bytes > 0;
+  EXPECT_EQ(runtime.statistics().codes, compiled + (fetches ? 1 : 0));
 }
 
 TEST(Cache, EqualFunctionsShareTheirCode) {
@@ -39,9 +42,10 @@ TEST(Cache, EqualFunctionsShareTheirCode) {
   EXPECT_EQ(statistics.function_hits, 2u);
   EXPECT_EQ(statistics.codes, 1u);
   // Another rank is another function, and the same code.
-  ASSERT_TRUE(
-      runtime.compile("func @f(%x: f32[4]) -> (f16[4]) {\n%y = convert %x : f16\nreturn %y\n}")
-          .ok());
+  ASSERT_TRUE(runtime
+                  .compile("func @f(%x: f32[70000]) -> (f16[70000]) {\n%y = convert %x : f16\n"
+                           "return %y\n}")
+                  .ok());
   EXPECT_EQ(runtime.statistics().functions, 2u);
   EXPECT_EQ(runtime.statistics().codes, 1u);
   EXPECT_EQ(runtime.statistics().code_hits, 1u);

@@ -10,8 +10,10 @@
 namespace castor::test {
 namespace {
 
-/// A kernel that divides out of line where a quotient is near a half: a jump that depends on data.
-constexpr std::string_view unproved = "fused-dynamic-quantize.avx512_vbmi";
+/// A kernel that divides out of line where a quotient is near a half: a jump that depends on data;
+/// and one that folds NaNs into opmasks, of which the model of partial results knows nothing.
+constexpr std::string_view unproved[] = {"fused-dynamic-quantize.avx512_vbmi",
+                                         "reduce-range-of-floats.avx512_vbmi"};
 
 /// Kernels of which iterations are long, or queries are decided for each code of a source, one
 /// after another: --long.
@@ -26,7 +28,8 @@ std::vector<std::filesystem::path> elementwise_listings() {
     if (!kernel.ok()) continue;
     const auto codes = elementwise_codes(*kernel);
     const std::string name = file.stem().string();
-    const bool is_left = name == unproved || (!long_form() && std::ranges::count(slow, name) > 0);
+    const bool is_left = std::ranges::count(unproved, name) > 0 ||
+                         (!long_form() && std::ranges::count(slow, name) > 0);
     if (codes.ok() && !codes->empty() && !is_left) some.push_back(file);
   }
   return some;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <vector>
 
+#include "ir/numerics/scalar.hpp"
 #include "tools/prove/lane/step.hpp"
 
 namespace castor::prove {
@@ -71,6 +72,39 @@ Term f16_to_e5m2(LaneStep& step) {
   const Term lower = extract(number, 0, 8) | extend_zero(bit(number, 8), 8);
   const Term is_up = ~is_special & less_unsigned(like(lower, 0x80), lower);
   return upper + extend_zero(is_up, 8);
+}
+
+/// A 16-bit float to f4e2m1: the number of what is halfway between codes that is below, where ties
+/// go to even codes. NaNs are above all.
+Term rounded_to_f4(const Term& number, ElementType from) {
+  constexpr double halfway[] = {0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5};
+  const Term magnitude = extend_zero(extract(number, 0, 15), 16);
+  Term code = like(extract(number, 0, 4), 0);
+  for (size_t below = 0; below < std::size(halfway); ++below) {
+    const uint64_t bits =
+        numerics::convert(std::bit_cast<uint64_t>(halfway[below]), ElementType::f64, from, {});
+    const Term tie = like(magnitude, bits);
+    const Term is_up =
+        below % 2 == 1 ? at_most_unsigned(tie, magnitude) : less_unsigned(tie, magnitude);
+    code = code + extend_zero(is_up, 4);
+  }
+  return code | concat(bit(number, 15), number.terms().constant(3, 0));
+}
+
+/// bf16 to its exponent, nearest even: what is halfway above 2^-127, whose exponent is 0, has
+/// another mantissa than the others.
+Term bf16_to_power(const Term& number) {
+  const Term exponent = extract(number, 7, 8);
+  const Term mantissa = extract(number, 0, 7);
+  const Term halves = concat(mantissa, bit(exponent, 0));
+  const Term is_least = equal(exponent, like(exponent, 0));
+  const Term is_up = if_then_else(is_least, less_unsigned(like(mantissa, 0x60), mantissa),
+                                  less_unsigned(like(halves, 0x80), halves));
+  const Term largest = like(exponent, 0xfe);
+  const Term rounded = exponent + extend_zero(is_up, 8);
+  const Term power = if_then_else(at_most_unsigned(largest, exponent), largest, rounded);
+  const Term code = if_then_else(bit(number, 15), like(exponent, 0), power);
+  return if_then_else(is_nan(bf16_format, number), like(exponent, 0xff), code);
 }
 
 /// Codes by the low 9 bits; bit 15 is the sign of all.
@@ -184,6 +218,10 @@ Term stored_element(LaneStep& step, ElementType element) {
     }
     case Narrowing::signed_code: return signed_code(step, element);
     case Narrowing::f16_to_e5m2: return f16_to_e5m2(step);
+    case Narrowing::f16_to_f4: return low(rounded_to_f4(truncate(a, 16), ElementType::f16));
+    case Narrowing::bf16_to_f4: return low(rounded_to_f4(truncate(a, 16), ElementType::bf16));
+    case Narrowing::bf16_to_power: return low(bf16_to_power(truncate(a, 16)));
+    case Narrowing::high_half_to_power: return low(bf16_to_power(high_half(a)));
     case Narrowing::magnitude_code: return magnitude_code(step, element);
     case Narrowing::look_up_i8:
     case Narrowing::look_up_u8: return low(looked_up_byte(step, byte_table()));

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cache lines that code fetches before it needs them.
+#pragma once
+
+#include "jit/plan/nest.hpp"
+
+namespace castor::jit {
+
+/// How far ahead code fetches in a space whose tensors do not fit in L1 (FetchTuning), accumulators
+/// aside; in any other it does not. Nor does it for poolings, whose inputs overlap, and inputs of
+/// sums in order, whose loops have no cycle to spare.
+FetchAhead fetch_ahead(const Nest& nest, const IterationSpace& space, const Target& target);
+
+}  // namespace castor::jit
