@@ -112,8 +112,9 @@ struct GroupedNhwcTuning {
 /// Forms of conversions.
 struct ConversionTuning {
   /// 16-bit lanes are parted into bytes by shifts and merges, where a permutation of two sources
-  /// occupies the shuffle port for two cycles (Golden Cove; one on Zen 4); else by permutations. So
-  /// are vectors narrowed, by packs instead, and bf16 rounded to f8e5m2 as f16, not by tables.
+  /// occupies the shuffle port for two cycles (Golden Cove; one on Zen 4); else by permutations. It
+  /// also chooses packs to narrow vectors, f16 as a step from bf16 to f8e5m2, and tables of bytes
+  /// for f4e2m1.
   /// Measure: Elementwise/quantize_.*bf16.
   bool merges_bytes = false;
 };

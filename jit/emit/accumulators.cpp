@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "jit/emit/control_flow.hpp"
 #include "jit/emit/op_helpers.hpp"
-#include "jit/emit/vector_constant.hpp"
 
 namespace castor::jit {
 
@@ -29,6 +29,7 @@ void emit_compare(Assembler& code, const Xbyak::Opmask& to, const Xmm& a, const 
 int temporaries(const Nest& nest, const Target& target) {
   int most = 0;
   for (const MemoryOperand& sink : nest.program.sinks) {
+    if (sink.fold == Fold::any_nan) continue;  // in opmasks
     most = std::max(most, fold_scratch_vectors(sink.fold, bits_of(sink.element), target));
   }
   return 1 + most;
@@ -90,8 +91,7 @@ TakenRegisters RowAccumulators::taken(const Nest& nest, const ChunkPlan& plan,
                                       const Target& target) {
   const int count = partial_vectors(nest, plan) + temporaries(nest, target);
   const uint32_t lowest = (uint32_t{1} << count) - 1;
-  const bool finds_nans = std::ranges::any_of(
-      nest.program.sinks, [](const MemoryOperand& sink) { return sink.fold == Fold::any_nan; });
+  const bool finds_nans = jit::finds_nans(nest.program);
   return {.vectors = lowest << (target.vector_registers() - count),
           .masks = finds_nans ? 1U << first_no_nans | 1U << last_no_nans : 0};
 }
@@ -122,14 +122,10 @@ Xmm RowAccumulators::temporary(int index, int bits) const {
                          bits);
 }
 
-FoldScratch RowAccumulators::emit_fold_scratch(size_t k) {
+FoldScratch RowAccumulators::fold_scratch(size_t k) const {
   FoldScratch scratch = FoldScratch();
   const int count = fold_scratch_vectors(accumulator(k).fold, lane_bits(k), target_);
   for (int i = 0; i < count; ++i) scratch[static_cast<size_t>(i)] = temporary(1 + i, 128);
-  if (finds_nans(k)) {
-    code_.vmovups(temporary(1, target_.vector_bits()),
-                  code_.constant(nan_responses(target_.vector_bits())));
-  }
   return scratch;
 }
 
@@ -157,9 +153,7 @@ void RowAccumulators::emit_load_identity(const Xmm& to, size_t accumulator) {
 void RowAccumulators::emit_begin_row() {
   for (size_t k = 0; k < sinks_.size(); ++k) {
     if (finds_nans(k)) {
-      for (int i = first_no_nans; i <= last_no_nans; ++i) {
-        code_.kxnorw(Xbyak::Opmask(i), no_nans, no_nans);
-      }
+      for (int i = first_no_nans; i <= last_no_nans; ++i) emit_all_lanes(Xbyak::Opmask(i));
       continue;
     }
     if (!plan_.folds_in_registers) emit_load_identity(temporary(0, chunk_bits(k)), k);
@@ -204,6 +198,11 @@ void RowAccumulators::emit_fold_chunk(LaneEmitter& emitter, const LaneInst& inst
   const ScratchForFold scratch(emitter, accumulator(k));
   emit_fold(code_, target_, accumulator(k).fold, lane_bits(k), partial(k, vector),
             partial(k, vector), value, scratch.vectors);
+}
+
+void RowAccumulators::emit_all_lanes(const Xbyak::Opmask& to) {
+  code_.mov(gpr::counter.cvt32(), (1U << plan_.lanes) - 1);
+  code_.kmovd(to, gpr::counter.cvt32());
 }
 
 /// One comparison for two chunks: the first waits for the second.
@@ -279,25 +278,34 @@ void RowAccumulators::emit_fold_on_stack(LaneEmitter& emitter, size_t k, const X
 
 void RowAccumulators::emit_end_row() {
   for (size_t k = 0; k < sinks_.size(); ++k) {
-    const Xmm vector = finds_nans(k) ? emit_nans_of_mask(k) : emit_fold_vectors(k);
+    if (finds_nans(k)) {
+      emit_fold_masks(k);
+      continue;
+    }
+    const Xmm vector = emit_fold_vectors(k);
     emit_fold_lanes(k, vector);
     emit_fold_into_memory(k, vector_register(vector.getIdx(), 128));
   }
 }
 
-Xmm RowAccumulators::emit_nans_of_mask(size_t k) {
-  constexpr int nan = -1;
-  const Xmm to = partial(k, 0);
-  code_.kandw(no_nans, no_nans, Xbyak::Opmask(last_no_nans));
-  code_.knotw(no_nans, no_nans);
-  emit_move_masked(code_, to | no_nans | Xbyak::util::T_z,
-                   code_.constant(repeated_constant<uint32_t>(chunk_bits(k), nan)), lane_bits(k));
-  return to;
+/// The accumulator's element becomes a NaN where a lane has had one.
+void RowAccumulators::emit_fold_masks(size_t k) {
+  const Xbyak::Opmask nans(last_no_nans);
+  code_.kandw(no_nans, no_nans, nans);
+  emit_all_lanes(nans);
+  code_.kandnw(nans, no_nans, nans);
+  code_.kortestw(nans, nans);
+  emit_unless(code_, Condition::equal, [&] {
+    const Xbyak::Reg64 pointer = frame_.emit_pointer(nest_.inputs.size() + k);
+    code_.or_(gpr::counter, -1);
+    lane_bits(k) == 32 ? code_.mov(code_.dword[pointer], gpr::counter.cvt32())
+                       : code_.mov(code_.qword[pointer], gpr::counter);
+  });
 }
 
 /// Folds vectors by halves until one is left.
 Xmm RowAccumulators::emit_fold_vectors(size_t k) {
-  const FoldScratch scratch = emit_fold_scratch(k);
+  const FoldScratch scratch = fold_scratch(k);
   const Fold fold = accumulator(k).fold;
   const Xmm other = temporary(0, chunk_bits(k));
   const Xmm working = vector_register(target_.vector_registers() - 1, chunk_bits(k));
@@ -321,7 +329,7 @@ Xmm RowAccumulators::emit_fold_vectors(size_t k) {
 
 /// Folds the halves of a vector until one lane is left, the lowest.
 void RowAccumulators::emit_fold_lanes(size_t k, const Xmm& vector) {
-  const FoldScratch scratch = emit_fold_scratch(k);
+  const FoldScratch scratch = fold_scratch(k);
   for (int bits = chunk_bits(k) / 2; bits >= lane_bits(k); bits /= 2) {
     const Xmm low = vector_register(vector.getIdx(), bits);
     const Xmm high = temporary(0, bits);
@@ -353,7 +361,7 @@ void RowAccumulators::emit_fold_into_memory(size_t k, const Xmm& vector) {
   } else {
     emit_move_whole(code_, old, code_.ptr[pointer], bits);
   }
-  emit_fold(code_, target_, accumulator(k).fold, bits, vector, vector, old, emit_fold_scratch(k));
+  emit_fold(code_, target_, accumulator(k).fold, bits, vector, vector, old, fold_scratch(k));
   if (bits > 16) return emit_move_whole(code_, code_.ptr[pointer], vector, bits);
   code_.vmovd(word, vector);
   if (bits == 8) {

@@ -71,9 +71,10 @@ class RowAccumulators {
   OwnedVector emit_blank_lanes(LaneEmitter& emitter, size_t accumulator, const Xbyak::Xmm& value);
   void emit_fold_on_stack(LaneEmitter& emitter, size_t accumulator, const Xbyak::Xmm& value,
                           const Xbyak::Address& at, bool masked);
+  void emit_all_lanes(const Xbyak::Opmask& to);
   void emit_compare_chunk(int chunk, size_t accumulator, const Xbyak::Xmm& value);
   void emit_compare_tail(LaneEmitter& emitter, size_t accumulator, const Xbyak::Xmm& value);
-  Xbyak::Xmm emit_nans_of_mask(size_t accumulator);
+  void emit_fold_masks(size_t accumulator);
   Xbyak::Xmm emit_fold_vectors(size_t accumulator);
   void emit_fold_lanes(size_t accumulator, const Xbyak::Xmm& vector);
   void emit_fold_into_memory(size_t accumulator, const Xbyak::Xmm& vector);
@@ -86,7 +87,7 @@ class RowAccumulators {
   Xbyak::Xmm partial(size_t accumulator, int vector) const;
   Xbyak::Xmm temporary(int index, int bits) const;
   Xbyak::Address on_stack(size_t accumulator, int vector) const;
-  FoldScratch emit_fold_scratch(size_t accumulator);
+  FoldScratch fold_scratch(size_t accumulator) const;
   bool finds_nans(size_t index) const { return accumulator(index).fold == Fold::any_nan; }
 
   const Nest& nest_;

@@ -20,9 +20,10 @@ constexpr int element_of_byte(BytesApart form, int i) {
   return form == BytesApart::by_permutation ? i : i / 2 + (i % 2 == 0 ? 0 : 32);
 }
 
+/// Where merged bytes have the byte of lane i: the lower vector's in even ones.
+constexpr int merged_byte(int i) { return i < 32 ? 2 * i : 2 * (i - 32) + 1; }
+
 /// vpermb: puts merged bytes in order.
-inline std::vector<uint8_t> order_of_merged() {
-  return vector_constant<uint8_t>(512, [](int i) { return i < 32 ? 2 * i : 2 * (i - 32) + 1; });
-}
+inline std::vector<uint8_t> order_of_merged() { return vector_constant<uint8_t>(512, merged_byte); }
 
 }  // namespace castor::jit

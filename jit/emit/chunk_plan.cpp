@@ -48,6 +48,7 @@ void plan_folds(const Nest& nest, const NestForm& form, const Target& target, Ch
     plan.folds_in_registers = plan.fold_vectors <= most;
     return;
   }
+  // Three accumulators, of floats, take four vectors each, as long as a comparison takes.
   const int enough = std::min(plan.chunks, most / 4 * 3 / accumulators);
   plan.fold_vectors = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(enough, 1))));
   plan.folds_in_registers = true;

@@ -16,12 +16,9 @@ constexpr uint8_t compare_not_less_equal = 6;
 
 using namespace e5m2;
 
-/// Joined bytes in order: the lower ones, then the upper ones.
-int byte_of(int i) { return i % 32 * 2 + i / 32; }
-
 }  // namespace
 
-E5m2Encoder::E5m2Encoder() : order_(byte_of) {}
+E5m2Encoder::E5m2Encoder() : order_(merged_byte) {}
 
 void E5m2Encoder::reserve_constants(LaneEmitter& emitter) const {
   reserve_bytes_of_lanes(emitter, BytesApart::by_merges);

@@ -13,11 +13,8 @@ constexpr int vector_bits = 512;
 constexpr uint8_t a_where_c_else_b = 0xe4;  // vpternlog
 
 constexpr int one = 1;
-constexpr int magnitude = 0x07;
-constexpr int code = 0x0f;
-
-/// Joined bytes in order: the lower ones, then the upper ones.
-int byte_of(int i) { return i % 32 * 2 + i / 32; }
+constexpr int magnitude_bits = 0x07;
+constexpr int code_bits = 0x0f;
 
 /// The code of a number that is not negative, or of one that is above it but below all others that
 /// a table tells apart.
@@ -74,11 +71,11 @@ std::vector<uint8_t> bytes(int value) { return repeated_constant<uint8_t>(vector
 
 }  // namespace
 
-F4Encoder::F4Encoder(ElementType from) : from_f16_(from == ElementType::f16), order_(byte_of) {}
+F4Encoder::F4Encoder(ElementType from) : from_f16_(from == ElementType::f16), order_(merged_byte) {}
 
 void F4Encoder::reserve_constants(LaneEmitter& emitter) const {
   reserve_bytes_of_lanes(emitter, BytesApart::by_merges);
-  for (const int value : {one, magnitude, code}) emitter.reserve_vector(bytes(value));
+  for (const int value : {one, magnitude_bits, code_bits}) emitter.reserve_vector(bytes(value));
   const auto by_half = from_f16_ ? upper_entry : mantissa_class;
   for (const int first : {0, 64}) emitter.reserve_vector(half_of_table(by_half, first));
   if (!from_f16_) {
@@ -89,7 +86,7 @@ void F4Encoder::reserve_constants(LaneEmitter& emitter) const {
 }
 
 OwnedVector F4Encoder::emit_encode(LaneEmitter& emitter, const Xmm& low, const Xmm& high) const {
-  Assembler& code_of = emitter.code();
+  Assembler& code = emitter.code();
   const OwnedVector upper =
       emit_bytes_of_lanes(emitter, low, high, BytePart::upper, BytesApart::by_merges);
   const OwnedVector lower =
@@ -100,10 +97,10 @@ OwnedVector F4Encoder::emit_encode(LaneEmitter& emitter, const Xmm& low, const X
   const auto emit = from_f16_ ? &F4Encoder::emit_f16 : &F4Encoder::emit_bf16;
   (this->*emit)(emitter, codes, signs, zmm(lower.as(vector_bits)));
   OwnedVector fallback;
-  code_of.vpsrlw(signs, signs, 4);
-  code_of.vpternlogd(codes, signs, zmm(emitter.vector(bytes(magnitude), fallback)),
-                     a_where_c_else_b);
-  code_of.vpandd(codes, codes, zmm(emitter.vector(bytes(code), fallback)));
+  code.vpsrlw(signs, signs, 4);
+  code.vpternlogd(codes, signs, zmm(emitter.vector(bytes(magnitude_bits), fallback)),
+                  a_where_c_else_b);
+  code.vpandd(codes, codes, zmm(emitter.vector(bytes(code_bits), fallback)));
   order_.emit(emitter, codes);
   return result;
 }
@@ -111,39 +108,39 @@ OwnedVector F4Encoder::emit_encode(LaneEmitter& emitter, const Xmm& low, const X
 /// The magnitude's code in the three lowest bits of each byte.
 void F4Encoder::emit_f16(LaneEmitter& emitter, const Xbyak::Zmm& codes, const Xbyak::Zmm& upper,
                          const Xbyak::Zmm& lower) const {
-  Assembler& code_of = emitter.code();
+  Assembler& code = emitter.code();
   const OwnedMask has_more = emitter.scratch_mask();
   OwnedVector first;
   OwnedVector second;
   const Xbyak::Zmm table = zmm(emitter.vector(half_of_table(upper_entry, 0), first));
   const Xbyak::Zmm later = zmm(emitter.vector(half_of_table(upper_entry, 64), second));
-  code_of.vptestmb(has_more.get(), lower, lower);
-  code_of.vmovdqa64(codes, upper);
-  code_of.vpermi2b(codes, table, later);
-  code_of.vpaddb(codes | has_more.get(), codes, zmm(emitter.vector(bytes(one), first)));
-  code_of.vpsrlw(codes, codes, 1);
+  code.vptestmb(has_more.get(), lower, lower);
+  code.vmovdqa64(codes, upper);
+  code.vpermi2b(codes, table, later);
+  code.vpaddb(codes | has_more.get(), codes, zmm(emitter.vector(bytes(one), first)));
+  code.vpsrlw(codes, codes, 1);
 }
 
 /// The same.
 void F4Encoder::emit_bf16(LaneEmitter& emitter, const Xbyak::Zmm& codes, const Xbyak::Zmm& upper,
                           const Xbyak::Zmm& lower) const {
-  Assembler& code_of = emitter.code();
+  Assembler& code = emitter.code();
   const OwnedMask is_odd = emitter.scratch_mask();
   const OwnedVector work = emitter.scratch();
   const Xbyak::Zmm exponent = zmm(work.as(vector_bits));
   OwnedVector first;
   OwnedVector second;
-  code_of.vpmovb2m(is_odd.get(), lower);
-  code_of.vpaddb(exponent, upper, upper);
-  code_of.vpaddb(exponent | is_odd.get(), exponent, zmm(emitter.vector(bytes(one), first)));
-  code_of.vpsubusb(exponent, exponent, zmm(emitter.vector(bytes(zero_exponent), first)));
-  code_of.vpminub(exponent, exponent, zmm(emitter.vector(bytes(last_class), first)));
+  code.vpmovb2m(is_odd.get(), lower);
+  code.vpaddb(exponent, upper, upper);
+  code.vpaddb(exponent | is_odd.get(), exponent, zmm(emitter.vector(bytes(one), first)));
+  code.vpsubusb(exponent, exponent, zmm(emitter.vector(bytes(zero_exponent), first)));
+  code.vpminub(exponent, exponent, zmm(emitter.vector(bytes(last_class), first)));
   const Xbyak::Zmm table = zmm(emitter.vector(half_of_table(mantissa_class, 0), first));
   const Xbyak::Zmm later = zmm(emitter.vector(half_of_table(mantissa_class, 64), second));
-  code_of.vmovdqa64(codes, lower);
-  code_of.vpermi2b(codes, table, later);
-  code_of.vpord(codes, codes, exponent);
-  code_of.vpermb(codes, codes, zmm(emitter.vector(half_of_table(class_entry, 0), first)));
+  code.vmovdqa64(codes, lower);
+  code.vpermi2b(codes, table, later);
+  code.vpord(codes, codes, exponent);
+  code.vpermb(codes, codes, zmm(emitter.vector(half_of_table(class_entry, 0), first)));
 }
 
 }  // namespace castor::jit

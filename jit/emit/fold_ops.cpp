@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/fold_ops.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <utility>
@@ -91,7 +92,7 @@ uint64_t infinity_bits(int lane_bits) {
                          : std::bit_cast<uint64_t>(std::numeric_limits<double>::infinity());
 }
 
-/// `a` stays but where b is NaN. Of two that are folded, either may be the one that stays.
+/// Keeps `a`, except where b is NaN. The fold is as good either way round.
 void emit_any_nan(Assembler& code, int lane_bits, const Xmm& to, Xmm a, Xmm b,
                   const Xmm& responses) {
   constexpr uint8_t no_flags = 0;
@@ -113,6 +114,11 @@ uint64_t fold_identity(Fold fold, int lane_bits) {
     case Fold::float_max: return infinity_bits(lane_bits) | uint64_t{1} << (lane_bits - 1);
     default: return 0;
   }
+}
+
+bool finds_nans(const LaneProgram& program) {
+  return std::ranges::any_of(program.sinks,
+                             [](const MemoryOperand& sink) { return sink.fold == Fold::any_nan; });
 }
 
 std::vector<uint8_t> nan_responses(int vector_bits) {

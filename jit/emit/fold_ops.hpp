@@ -16,6 +16,9 @@ namespace castor::jit {
 /// ever -0.)
 uint64_t fold_identity(Fold fold, int lane_bits);
 
+/// Whether an accumulator of a program tells whether there was a NaN.
+bool finds_nans(const LaneProgram& program);
+
 /// What vfixupimmps answers the classes of numbers with, for Fold::any_nan, which takes it in its
 /// FoldScratch: in memory it costs three cycles (Golden Cove).
 std::vector<uint8_t> nan_responses(int vector_bits);

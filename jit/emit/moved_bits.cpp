@@ -139,7 +139,7 @@ void MovedBits::emit(Stores stores, LaneEmitter& emitter, const Frame& frame,
     emit_mask(block.load_mask, source_bytes());
     emit_mask(block.store_mask, sink_bytes());
   }
-  loops.emit_fetching_loop(elements(), [&] {
+  loops.emit_main_loop(elements(), [&] {
     const Section moved = code.section(CodeSection::moved_bits);
     emit_byte_offset(code, gpr::counter, bits_of(from_));
     emit_byte_offset(code, gpr::scratch, bits_of(to_));

@@ -164,7 +164,7 @@ class MovedNibbles::Block {
 void MovedNibbles::emit(Stores stores, LaneEmitter& emitter, const Frame& frame,
                         NestLoops& loops) const {
   Assembler& code = emitter.code();
-  loops.emit_fetching_loop(elements(), [&] {
+  loops.emit_main_loop(elements(), [&] {
     const Section moved = code.section(CodeSection::moved_bits);
     emit_byte_offset(code, gpr::counter, from_bits_);
     emit_byte_offset(code, gpr::scratch, to_bits_);

@@ -33,7 +33,7 @@ void PackedCopy::emit(Stores stores, LaneEmitter& emitter, const Frame& frame,
   const auto at = [&](size_t operand, int vector) {
     return code.ptr[frame.emit_pointer(operand) + gpr::counter + vector * vector_bits_ / 8];
   };
-  loops.emit_fetching_loop(elements(), [&] {
+  loops.emit_main_loop(elements(), [&] {
     const Section copy = code.section(CodeSection::packed_copy);
     emit_byte_offset(code, gpr::counter, element_bits_);
     std::vector<OwnedVector> vectors;

@@ -21,12 +21,9 @@ constexpr int half = 0x80;  ///< the mantissa halfway to the next power
 /// mantissa of 0xc0 there.
 constexpr int subnormal_offset = 0x40;
 
-/// Joined bytes in order: the lower ones, then the upper ones.
-int byte_of(int i) { return i % 32 * 2 + i / 32; }
-
 }  // namespace
 
-PowerEncoder::PowerEncoder() : order_(byte_of) {}
+PowerEncoder::PowerEncoder() : order_(merged_byte) {}
 
 void PowerEncoder::reserve_constants(LaneEmitter& emitter) const {
   reserve_bytes_of_lanes(emitter, BytesApart::by_merges);

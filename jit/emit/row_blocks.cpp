@@ -85,9 +85,8 @@ void RowBlocks::emit_load_orders(const Xmm& even, const Xmm& odd, int part_bits)
 
 void RowBlocks::emit_begin() {
   emit_load_orders(even(), odd(), part_bits(0));
-  const bool finds_nans = std::ranges::any_of(
-      nest_.program.sinks, [](const MemoryOperand& sink) { return sink.fold == Fold::any_nan; });
-  if (finds_nans) code_.vmovups(own_register(3), code_.constant(nan_responses(chunk_bits_)));
+  if (finds_nans(nest_.program))
+    code_.vmovups(own_register(3), code_.constant(nan_responses(chunk_bits_)));
 }
 
 void RowBlocks::BlockSink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {

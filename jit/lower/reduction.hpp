@@ -22,8 +22,9 @@ namespace castor::jit {
 /// number has the sign bit set (Signs::clear), keys are the bits themselves: a NaN of negative sign
 /// is then the only element below 0.
 ///
-/// Where a core compares floats faster (ReductionTuning), both extremes of f32 and f64 are those of
-/// the numbers, and a third accumulator tells whether there was a NaN.
+/// Where a core compares floats faster (ReductionTuning), both extremes of f32, f64 and of smaller
+/// formats, which become f32, are those of the numbers, and a third accumulator tells whether there
+/// was a NaN.
 struct Accumulator {
   ElementType element;  ///< its elements are as wide as the lanes that are folded
   Fold fold;
@@ -41,8 +42,9 @@ struct Reduction {
   OpKind op;
   ElementType operand;
   ElementType sum;  ///< what integers are summed in
-  /// Whether extremes are found by comparing floats, and NaNs apart from them. Only along rows: a
-  /// third accumulator in memory would cost more than it gains.
+  /// Whether extremes are found by comparing floats, and NaNs apart from them. Only if the last
+  /// axis is reduced, along which rows usually are: a third accumulator in memory would cost more
+  /// than it gains.
   bool compares_floats = false;
 };
 

@@ -7,8 +7,9 @@
 namespace castor::jit {
 
 /// How far ahead code fetches in a space whose tensors do not fit in L1 (FetchTuning), accumulators
-/// aside; in any other it does not. Nor does it for poolings, whose inputs overlap, and inputs of
-/// sums in order, whose loops have no cycle to spare.
+/// aside; in any other it does not. Nor does it for rows that are short and apart from one another,
+/// for poolings, whose inputs overlap, for inputs of sums in order, whose loops have no cycle to
+/// spare, and for inputs of nests whose outputs it cannot fetch.
 FetchAhead fetch_ahead(const Nest& nest, const IterationSpace& space, const Target& target);
 
 }  // namespace castor::jit

@@ -112,7 +112,7 @@ EpilogueOperands ConvolutionOutput::find_operands(const OutputPiece& piece) cons
   return operands;
 }
 
-/// Tasks come here at the same time; the order of minima and maxima makes no difference.
+/// Tasks come here at the same time; the order of folds makes no difference.
 void ConvolutionOutput::fold(const FoldedLanes& lanes) const {
   for (size_t i = 0; i < epilogue_->folds.size(); ++i) {
     const BoundFold& each = epilogue_->folds[i];

@@ -31,9 +31,6 @@ constexpr auto only_b = [](auto& d, const auto& a, const auto& b) {
 };
 constexpr auto either = [](auto& d, const auto& a, const auto& b) { return d.bit_or(a, b); };
 constexpr auto one = [](auto& d, const auto& a, const auto& b) { return d.bit_xor(a, b); };
-constexpr auto alike = [](auto& d, const auto& a, const auto& b) {
-  return d.bit_not(d.bit_xor(a, b));
-};
 constexpr auto opposite = [](auto& d, const auto& a, const auto&) { return d.bit_not(a); };
 
 constexpr auto shift_right = [](auto& step, const Row& row) {
@@ -95,8 +92,6 @@ constexpr Row table[] = {
     logic(ZYDIS_MNEMONIC_KANDNQ, 64, only_b),
     logic(ZYDIS_MNEMONIC_KORQ, 64, either),
     logic(ZYDIS_MNEMONIC_KXORQ, 64, one),
-    logic(ZYDIS_MNEMONIC_KXNORW, 16, alike),
-    logic(ZYDIS_MNEMONIC_KNOTW, 16, opposite),
     logic(ZYDIS_MNEMONIC_KNOTD, 32, opposite),
     logic(ZYDIS_MNEMONIC_KNOTQ, 64, opposite),
     row_by(ZYDIS_MNEMONIC_KSHIFTRQ, 64, 64, shift_right, Effect::mask),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results of epilogues that a later nest folds as a whole: the minimum and maximum of a layer's
 // output, from which the next layer's scale comes. Kernels that apply the epilogue fold each vector
-// as they store it, so that nothing is read for that again. Folds are of 32-bit lanes, and no sums:
-// these may take an element twice, and kernels store some twice.
+// as they store it, so that nothing is read for that again. They fold 32-bit lanes,
+// never into sums, since kernels store some elements twice.
 #pragma once
 
 #include <span>

@@ -125,6 +125,43 @@ TEST(ReductionValues, HaveOneNan) {
   }
 }
 
+/// A NaN is found wherever it is: in whole chunks of a row, the one that waits for the next among
+/// them, in a row's tail, in short rows that are folded in blocks, along columns, and in later
+/// parts of long rows.
+TEST(ReductionValues, FindANanAnywhere) {
+  struct Shape {
+    Dims extents;
+    const char* axes;
+    size_t step;  ///< between the positions that are tried
+  };
+  const Shape shapes[] = {{{213}, "[0]", 5},    {{33, 16}, "[1]", 37},     {{5, 37}, "[1]", 19},
+                          {{37, 5}, "[0]", 17}, {{3, 7, 9}, "[0, 2]", 31}, {{70003}, "[0]", 29989}};
+  for (const auto& [type, nan, result] :
+       {std::tuple(ElementType::f32, uint64_t{0xff800001}, uint64_t{0x7fc00000}),
+        std::tuple(ElementType::f64, uint64_t{0x7ff0000000000001}, uint64_t{0x7ff8000000000000})}) {
+    for (const Shape& shape : shapes) {
+      const auto count = static_cast<size_t>(*element_count(shape.extents));
+      std::string dims;
+      for (const int64_t extent : shape.extents) {
+        dims += fmt::format("{}{}", dims.empty() ? "" : ", ", extent);
+      }
+      const auto function = parse_function(
+          fmt::format("func @f(%x: {0}[{1}]) -> {0}[] {{\n"
+                      "  %a = reduce_min %x {{axes = {2}}}\n  %b = reduce_max %x {{axes = {2}}}\n"
+                      "  %c = add %a, %b\n  %y = reduce_max_abs %c\n  return %y\n}}\n",
+                      name_of(type), dims, shape.axes));
+      ASSERT_TRUE(function.ok()) << function.error().to_string();
+      for (size_t at = 0; at <= count; at += shape.step) {
+        Patterns x{type, shape.extents, std::vector<uint64_t>(count, 0)};
+        if (at < count) x.elements[at] = nan;
+        const uint64_t expected = at < count ? result : 0;
+        ASSERT_EQ(mistake_anywhere(*function, {x}, {type, {}, {expected}}), "")
+            << name_of(type) << "[" << dims << "], NaN at " << at;
+      }
+    }
+  }
+}
+
 /// Operations whose results have no sign bit are folded as they are, but for NaNs, which may have
 /// one; those that may be negative are not.
 TEST(ReductionValues, OfNumbersWithoutASign) {

@@ -8,6 +8,7 @@
 
 #include "ir/types/storage.hpp"
 #include "jit/emit/chunk_plan.hpp"
+#include "jit/emit/fold_ops.hpp"
 #include "tools/prove/lane/execute.hpp"
 
 namespace castor::prove {
@@ -28,6 +29,7 @@ castor::Status check_form(const NestSubject& code) {
     return Error(ErrorCode::unsupported, fmt::format("no layout of {}", what));
   };
   if (code.form.folded_row != 0) return left_out("blocks of rows that are folded");
+  if (jit::finds_nans(code.nest.program)) return left_out("NaNs that are folded into opmasks");
   return {};
 }
 
