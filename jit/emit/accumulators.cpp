@@ -211,7 +211,9 @@ void RowAccumulators::emit_compare_chunk(int chunk, size_t k, const Xmm& value) 
   const bool is_first = chunk % 2 == 0;
   if (is_first && chunk + 1 < plan_.chunks) return code_.vmovaps(waiting, value);
   const Xbyak::Opmask mask(chunk / 2 % 2 == 0 ? first_no_nans : last_no_nans);
-  emit_compare(code_, mask | mask, is_first ? value : waiting, value, ordered, lane_bits(k));
+  Xbyak::Opmask under_itself = mask;  // lanes that have had a NaN keep it
+  under_itself.setOpmaskIdx(mask.getIdx());
+  emit_compare(code_, under_itself, is_first ? value : waiting, value, ordered, lane_bits(k));
 }
 
 void RowAccumulators::emit_compare_tail(LaneEmitter& emitter, size_t k, const Xmm& value) {
