@@ -273,7 +273,7 @@ constexpr std::array<CoreTuning, core_count> table = {{
     {.core = Core::golden_cove,
      .port_model = PortModel::golden_cove,
      .conversion = {.merges_bytes = true},
-     .fetch = {.input_bytes = 4096, .output_bytes = 1024},
+     .prefetch = {.input_bytes = 4096, .output_bytes = 1024},
      .reduction = {.compares_floats = true},
      .convolution = golden_cove_costs},
     {.core = Core::zen3, .convolution = zen3_costs},

@@ -119,9 +119,9 @@ struct ConversionTuning {
   bool merges_bytes = false;
 };
 
-/// Cache lines that loops over tensors beyond L1 fetch before their use. Measure:
+/// What loops over tensors beyond L1 prefetch. Measure:
 /// (Convert|Elementwise|Reduce)/.*256KiB; at once with 16KiB, where it would cost up to 14 %.
-struct FetchTuning {
+struct PrefetchTuning {
   int input_bytes = 0;   ///< how far ahead inputs are read; 0: they are not
   int output_bytes = 0;  ///< and outputs, for writing
 };
@@ -226,7 +226,7 @@ struct CoreTuning {
   DepthwiseTuning depthwise{};
   GroupedNhwcTuning grouped_nhwc{};
   ConversionTuning conversion{};
-  FetchTuning fetch{};
+  PrefetchTuning prefetch{};
   ReductionTuning reduction{};
   PartitionTuning partition{};
   WorkRates rates{};

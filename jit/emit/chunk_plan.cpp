@@ -134,7 +134,7 @@ ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& targ
 
 NestForm streaming_form(const Nest& nest, NestForm form, const Target& target) {
   form.stores = Stores::streaming;
-  form.fetch.output_bytes = 0;
+  form.prefetch.output_bytes = 0;
   if (!plan_chunks(nest, form, target).does_blocks()) form.baked_period = 0;
   return form;
 }

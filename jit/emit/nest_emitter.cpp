@@ -447,7 +447,7 @@ void NestEmitter::emit_elements_to_alignment() {
 /// Whole iterations, while that many elements are left.
 void NestEmitter::emit_main_loop() {
   if (packed_ != nullptr) packed_->emit(form_.stores, lanes_, frame_, loops_);
-  loops_.emit_fetching_loop(plan_.lanes * plan_.chunks, [&] {
+  loops_.emit_prefetching_loop(plan_.lanes * plan_.chunks, [&] {
     operands_.enter_main_loop();
     operands_.emit_begin_iteration();
     for (int chunk = 0; chunk < plan_.chunks; ++chunk) emit_main_loop_chunk(chunk);

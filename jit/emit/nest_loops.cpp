@@ -3,13 +3,13 @@
 
 namespace castor::jit {
 
-void NestLoops::emit_fetch_ahead(int elements) {
+void NestLoops::emit_prefetches(int elements) {
   constexpr int line_bytes = 64;
-  if (form_.fetch == FetchAhead{}) return;
-  const Section fetch = code_.section(CodeSection::prefetch);
+  if (form_.prefetch == Prefetch{}) return;
+  const Section lines = code_.section(CodeSection::prefetch);
   for (size_t k = 0; k < nest_.operands(); ++k) {
     const bool is_output = k >= nest_.inputs.size();
-    const int ahead = is_output ? form_.fetch.output_bytes : form_.fetch.input_bytes;
+    const int ahead = is_output ? form_.prefetch.output_bytes : form_.prefetch.input_bytes;
     const bool has_lines = form_.access[k] == Access::contiguous && !is_sub_byte(nest_.element(k));
     if (ahead == 0 || !has_lines || !frame_.in_register(k)) continue;
     const int element_bytes = bits_of(nest_.element(k)) / 8;

@@ -40,12 +40,12 @@ class NestLoops {
     });
   }
 
-  /// The same, with the lines of an iteration that comes later fetched first, where the form has
+  /// The same, with the lines of a later iteration prefetched first, where the form has
   /// that: for loops that wait for memory rather than for ports.
   template <class Body>
-  void emit_fetching_loop(int elements, const Body& body) {
+  void emit_prefetching_loop(int elements, const Body& body) {
     emit_main_loop(elements, [&] {
-      emit_fetch_ahead(elements);
+      emit_prefetches(elements);
       body();
     });
   }
@@ -66,7 +66,7 @@ class NestLoops {
   }
 
  private:
-  void emit_fetch_ahead(int elements);
+  void emit_prefetches(int elements);
 
   Assembler& code_;
   const Nest& nest_;

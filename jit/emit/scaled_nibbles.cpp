@@ -216,7 +216,7 @@ void NibbleScaler::emit_group(int group, Stores stores) {
 
 void NibbleScaler::emit_blocks_loop(Stores stores) {
   Xbyak::Label exit;
-  loops_.emit_fetching_loop(elements_per_iteration(), [&] {
+  loops_.emit_prefetching_loop(elements_per_iteration(), [&] {
     emit_leave_if_out_of_range(code_, frame_.emit_pointer(scales_), words_.scales,
                                are_powers_ ? ScaleSigns::must_be_positive : ScaleSigns::ignored,
                                temporary, out_of_range, exit);

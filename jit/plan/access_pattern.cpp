@@ -6,8 +6,8 @@
 
 #include "ir/support/integer_math.hpp"
 #include "jit/conv/epilogue/epilogue.hpp"
-#include "jit/plan/fetch_ahead.hpp"
 #include "jit/plan/fold_space.hpp"
+#include "jit/plan/prefetch.hpp"
 #include "jit/plan/split_space.hpp"
 #include "jit/plan/table_method.hpp"
 #include "jit/plan/tiles.hpp"
@@ -121,7 +121,7 @@ IterationSpace nest_space(const Nest& nest, const Dims& extents, std::span<const
   const int lanes = target.vector_bits() / nest.program.widest_bits();
   share_tables(nest, space, target);
   merge_periods(space, storage, lanes, target);
-  space.form.fetch = fetch_ahead(nest, space, target);
+  space.form.prefetch = prefetch_of(nest, space, target);
   return space;
 }
 

@@ -8,7 +8,7 @@
 #include "ir/shape/reduction.hpp"
 #include "ir/support/integer_math.hpp"
 #include "jit/lower/lane_tensor.hpp"
-#include "jit/plan/fetch_ahead.hpp"
+#include "jit/plan/prefetch.hpp"
 
 namespace castor::jit {
 
@@ -179,7 +179,7 @@ FoldSpace fold_space(const Nest& nest, const Dims& extents, const std::vector<bo
                               is_foldable_in_blocks(nest, target) &&
                               has_dense_short_rows(nest, fold.space);
   if (has_short_rows) fold.space.form.folded_row = static_cast<int>(row);
-  fold.space.form.fetch = fetch_ahead(nest, fold.space, target);
+  fold.space.form.prefetch = prefetch_of(nest, fold.space, target);
   return fold;
 }
 

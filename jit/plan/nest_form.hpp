@@ -51,17 +51,17 @@ bool has_streaming_stores(const Target& target, ElementType element);
 /// does whole blocks, it stores rows that begin elsewhere through the caches.
 inline constexpr int64_t streaming_alignment = 64;
 
-/// How far before their use main loops fetch the cache lines of contiguous operands of whole bytes
+/// How far before their use main loops prefetch cache lines of contiguous operands of whole bytes
 /// to L1, and those of outputs for writing, in bytes; 0: they do not.
-struct FetchAhead {
+struct Prefetch {
   int input_bytes = 0;
   int output_bytes = 0;
 
   static constexpr auto fields(const auto& list) {
-    return list(field("input_bytes", &FetchAhead::input_bytes),
-                field("output_bytes", &FetchAhead::output_bytes));
+    return list(field("input_bytes", &Prefetch::input_bytes),
+                field("output_bytes", &Prefetch::output_bytes));
   }
-  friend bool operator==(const FetchAhead&, const FetchAhead&) = default;
+  friend bool operator==(const Prefetch&, const Prefetch&) = default;
 };
 
 /// The form of an iteration space as far as code depends on it.
@@ -79,12 +79,12 @@ struct NestForm {
   /// rows, and their elements of the accumulators, follow one another, and inputs are contiguous or
   /// uniform over all of them; else 0.
   int folded_row = 0;
-  FetchAhead fetch = {};  ///< where tensors do not fit in L1 (jit/plan/fetch_ahead.hpp)
+  Prefetch prefetch = {};  ///< where tensors do not fit in L1 (jit/plan/prefetch.hpp)
 
   static constexpr auto fields(const auto& list) {
     return list(field("rank", &NestForm::rank), field("access", &NestForm::access),
                 field("stores", &NestForm::stores), field("baked_period", &NestForm::baked_period),
-                field("folded_row", &NestForm::folded_row), field("fetch", &NestForm::fetch));
+                field("folded_row", &NestForm::folded_row), field("prefetch", &NestForm::prefetch));
   }
   static NestForm dense(size_t operands) {
     return {1, std::vector<Access>(operands, Access::contiguous)};

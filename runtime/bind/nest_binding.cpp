@@ -220,7 +220,7 @@ bool NestBinding::can_stream(const jit::Nest& nest, const jit::IterationSpace& s
                              int64_t bytes) const {
   if (bytes < min_streaming_bytes || !jit::has_whole_chunks(space.form)) return false;
   jit::NestForm dense = nest.dense_form();
-  dense.fetch = space.form.fetch;
+  dense.prefetch = space.form.prefetch;
   const bool is_dense = space.form == dense;
   const jit::ChunkPlan plan = jit::plan_chunks(nest, space.form, compiled_.target);
   const bool by_table = plan.has_row_tables();

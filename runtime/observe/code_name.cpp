@@ -129,7 +129,7 @@ std::string form_text(const jit::NestForm& form) {
   if (form.baked_period > 0) text += fmt::format("_period{}", form.baked_period);
   if (form.folded_row > 0) text += fmt::format("_rows_of{}", form.folded_row);
   if (form.stores == jit::Stores::streaming) text += "_streaming";
-  if (form.fetch != jit::FetchAhead{}) text += "_fetching";
+  if (form.prefetch != jit::Prefetch{}) text += "_prefetching";
   return text;
 }
 

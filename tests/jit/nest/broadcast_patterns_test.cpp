@@ -298,7 +298,7 @@ TEST(BroadcastPatterns, FewKernelsForManyShapes) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return 2 + static_cast<int64_t>((state >> 33) % static_cast<uint64_t>(max - 1));
   };
-  const bool fetches = jit::choose_target({})->tuning().fetch.output_bytes > 0;
+  const bool prefetches = jit::choose_target({})->tuning().prefetch.output_bytes > 0;
   for (const Counted& row : counted) {
     const Runtime runtime = *Runtime::create();
     const Kernel kernel = *runtime.compile(
@@ -311,9 +311,9 @@ TEST(BroadcastPatterns, FewKernelsForManyShapes) {
       extents.push_back(draw(i % 2 == 0 ? 9 : 300));
       ASSERT_TRUE(kernel.bind(row.shapes(extents)).ok());
     }
-    // Among them are periods of 3 and 4, and of one and of two chunks. A core that fetches ahead
+    // Among them are periods of 3 and 4, and of one and of two chunks. A core that prefetches
     // has code of its own for tensors beyond L1.
-    EXPECT_LE(runtime.statistics().codes, fetches ? 12u : 6u) << row.signature;
+    EXPECT_LE(runtime.statistics().codes, prefetches ? 12u : 6u) << row.signature;
   }
 }
 

@@ -79,9 +79,9 @@ TEST(TransposedPlans, OfOneFunctionNeedFewCodes) {
     const std::vector<Dims> strides = {dense, {1, extents[0]}, dense};
     ASSERT_TRUE(kernel.bind(std::vector<Dims>(2, extents), strides).ok());
   }
-  // Copies of tiles, and rows; a core that fetches ahead has others beyond L1.
-  const bool fetches = jit::choose_target({})->tuning().fetch.output_bytes > 0;
-  EXPECT_LE(runtime.statistics().codes, fetches ? 8u : 4u);
+  // Copies of tiles, and rows; a core that prefetches has others beyond L1.
+  const bool prefetches = jit::choose_target({})->tuning().prefetch.output_bytes > 0;
+  EXPECT_LE(runtime.statistics().codes, prefetches ? 8u : 4u);
 }
 
 TEST(TransposedPlans, RefuseStridesThatAreNotPositive) {

@@ -24,9 +24,9 @@ TEST(Cache, NewShapesOfAKnownPatternCompileNothing) {
   for (int64_t n = 0; n < 40; ++n) {
     for (int64_t c = 0; c < 25; ++c) ASSERT_TRUE(kernel.bind({{n, c}}).ok());
   }
-  // Compiled were tensors beyond L1, for which a core that fetches ahead has other code.
-  const bool fetches = jit::choose_target({})->tuning().fetch.output_bytes > 0;
-  EXPECT_EQ(runtime.statistics().codes, compiled + (fetches ? 1 : 0));
+  // Compiled were tensors beyond L1, for which a core that prefetches has other code.
+  const bool prefetches = jit::choose_target({})->tuning().prefetch.output_bytes > 0;
+  EXPECT_EQ(runtime.statistics().codes, compiled + (prefetches ? 1 : 0));
 }
 
 TEST(Cache, EqualFunctionsShareTheirCode) {

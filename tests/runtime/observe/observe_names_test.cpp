@@ -154,9 +154,9 @@ std::vector<jit::NestForm> forms_of_two_operands() {
   jit::NestForm streaming = jit::NestForm::dense(2);
   streaming.stores = jit::Stores::streaming;
   forms.push_back(streaming);
-  jit::NestForm fetching = jit::NestForm::dense(2);
-  fetching.fetch = {.input_bytes = 4096, .output_bytes = 1024};
-  forms.push_back(fetching);
+  jit::NestForm prefetching = jit::NestForm::dense(2);
+  prefetching.prefetch = {.input_bytes = 4096, .output_bytes = 1024};
+  forms.push_back(prefetching);
   return forms;
 }
 

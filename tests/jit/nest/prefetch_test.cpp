@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nests fetch cache lines ahead, and of what.
+// Which nests prefetch cache lines, and of what.
 #include <gtest/gtest.h>
 
 #include "ir/rewrite/canonicalize.hpp"
@@ -11,9 +11,9 @@ namespace castor::jit {
 namespace {
 
 constexpr Target golden_cove = {.tier = Tier::avx512_vbmi, .core = Core::golden_cove};
-constexpr FetchAhead both = {.input_bytes = 4096, .output_bytes = 1024};
-constexpr FetchAhead inputs = {.input_bytes = 4096};
-constexpr FetchAhead nothing = {};
+constexpr Prefetch both = {.input_bytes = 4096, .output_bytes = 1024};
+constexpr Prefetch inputs = {.input_bytes = 4096};
+constexpr Prefetch nothing = {};
 
 NestForm form_of(const std::string& text, const Target& target) {
   const FunctionPtr function = canonicalize(parse_function(text).value());
@@ -24,7 +24,7 @@ NestForm form_of(const std::string& text, const Target& target) {
 struct Row {
   const char* what;
   const char* text;
-  FetchAhead fetch;
+  Prefetch prefetch;
 };
 
 constexpr Row rows[] = {
@@ -52,23 +52,23 @@ constexpr Row rows[] = {
      nothing},
 };
 
-TEST(FetchAhead, IsForTensorsBeyondL1ThatLoopsWaitFor) {
+TEST(Prefetch, IsForTensorsBeyondL1ThatLoopsWaitFor) {
   for (const Row& row : rows) {
-    EXPECT_EQ(form_of(row.text, golden_cove).fetch, row.fetch) << row.what;
+    EXPECT_EQ(form_of(row.text, golden_cove).prefetch, row.prefetch) << row.what;
   }
 }
 
-TEST(FetchAhead, IsACoresChoice) {
+TEST(Prefetch, IsACoresChoice) {
   for (const Row& row : rows) {
-    EXPECT_EQ(form_of(row.text, {.tier = Tier::avx512_vbmi}).fetch, nothing) << row.what;
+    EXPECT_EQ(form_of(row.text, {.tier = Tier::avx512_vbmi}).prefetch, nothing) << row.what;
   }
 }
 
-TEST(FetchAhead, OfStreamedOutputsIsLeftOut) {
+TEST(Prefetch, OfStreamedOutputsIsLeftOut) {
   const FunctionPtr function = canonicalize(parse_function(rows[1].text).value());
   const std::vector<Nest> nests = plan_nests(*function, golden_cove);
   const NestForm form = likely_form(*function, nests.front(), golden_cove);
-  EXPECT_EQ(streaming_form(nests.front(), form, golden_cove).fetch, inputs);
+  EXPECT_EQ(streaming_form(nests.front(), form, golden_cove).prefetch, inputs);
 }
 
 }  // namespace

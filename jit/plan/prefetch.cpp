@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit/plan/fetch_ahead.hpp"
+#include "jit/plan/prefetch.hpp"
 
 #include <algorithm>
 
@@ -35,8 +35,8 @@ bool is_used_soon(const Nest& nest, const IterationSpace& space, size_t operand,
 
 }  // namespace
 
-FetchAhead fetch_ahead(const Nest& nest, const IterationSpace& space, const Target& target) {
-  const FetchTuning& tuning = target.tuning().fetch;
+Prefetch prefetch_of(const Nest& nest, const IterationSpace& space, const Target& target) {
+  const PrefetchTuning& tuning = target.tuning().prefetch;
   const size_t inputs = nest.inputs.size();
   const size_t operands = nest.program.folds() ? inputs : nest.operands();
   int64_t bytes = 0;
@@ -45,17 +45,17 @@ FetchAhead fetch_ahead(const Nest& nest, const IterationSpace& space, const Targ
       nest.inputs, [](const NestInput& input) { return input.tap.has_value(); });
   const bool has_no_loop = space.form.folded_row > 0 || space.form.has(Access::strided);
   if (pools || has_no_loop || bytes <= target.caches.l1) return {};
-  FetchAhead fetch;
+  Prefetch prefetch;
   const bool sums_in_order = folds_in_order(nest.program);
   for (size_t k = 0; k < operands; ++k) {
     const bool is_output = k >= inputs;
     const int ahead = is_output ? tuning.output_bytes : tuning.input_bytes;
     if ((sums_in_order && !is_output) || !is_used_soon(nest, space, k, ahead)) continue;
-    (is_output ? fetch.output_bytes : fetch.input_bytes) = ahead;
+    (is_output ? prefetch.output_bytes : prefetch.input_bytes) = ahead;
   }
   // Without their outputs' lines, loops gain nothing from their inputs' (copies take 1.03 of the
   // time).
-  return nest.program.folds() || fetch.output_bytes > 0 ? fetch : FetchAhead{};
+  return nest.program.folds() || prefetch.output_bytes > 0 ? prefetch : Prefetch{};
 }
 
 }  // namespace castor::jit
