@@ -10,26 +10,11 @@ namespace castor::jit {
 
 namespace {
 
-/// The lanes that have had no NaN so far, where an accumulator tells whether there was one: two
-/// masks in turn, since each comparison waits for the one before into the same mask. Only a row's
-/// end makes numbers of them.
-constexpr int first_no_nans = 6;
-constexpr int last_no_nans = 7;
-const Xbyak::Opmask no_nans(first_no_nans);
-
-/// Controls of vcmpps, the quiet ones.
-enum Comparison : uint8_t { unordered = 0x03, ordered = 0x07 };
-
-void emit_compare(Assembler& code, const Xbyak::Opmask& to, const Xmm& a, const Xmm& b,
-                  Comparison comparison, int lane_bits) {
-  lane_bits == 32 ? code.vcmpps(to, a, b, comparison) : code.vcmppd(to, a, b, comparison);
-}
-
 /// Registers for temporaries besides the partial results: one, and those that a fold takes.
 int temporaries(const Nest& nest, const Target& target) {
   int most = 0;
   for (const MemoryOperand& sink : nest.program.sinks) {
-    if (sink.fold == Fold::any_nan) continue;  // in opmasks
+    if (sink.fold == Fold::any_nan) continue;  // in NanMasks
     most = std::max(most, fold_scratch_vectors(sink.fold, bits_of(sink.element), target));
   }
   return 1 + most;
@@ -41,37 +26,13 @@ int partial_vectors(const Nest& nest, const ChunkPlan& plan) {
   return plan.fold_vectors * static_cast<int>(nest.program.sinks.size());
 }
 
-/// The registers that a fold of one instruction takes as scratch.
-struct ScratchForFold {
-  ScratchForFold(LaneEmitter& emitter, const MemoryOperand& accumulator) {
-    const int count =
-        fold_scratch_vectors(accumulator.fold, bits_of(accumulator.element), emitter.target());
-    owned.resize(static_cast<size_t>(count));
-    if (accumulator.fold == Fold::any_nan) {
-      vectors[0] = emitter.vector(nan_responses(emitter.target().vector_bits()), owned[0]);
-      return;
-    }
-    for (size_t i = 0; i < owned.size(); ++i) {
-      owned[i] = emitter.scratch();
-      vectors[i] = owned[i].as(128);
-    }
-  }
-  std::vector<OwnedVector> owned;
-  FoldScratch vectors = FoldScratch();
-};
-
 }  // namespace
-
-void FoldSink::reserve_constants(LaneEmitter& emitter) {
-  if (accumulator_.fold != Fold::any_nan) return;
-  emitter.reserve_vector(nan_responses(emitter.target().vector_bits()));
-}
 
 void FoldSink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
   Assembler& code = emitter.code();
   const int lane_bits = bits_of(accumulator_.element);
   const int bits = emitter.lanes() * lane_bits;
-  const ScratchForFold scratch(emitter, accumulator_);
+  const ScratchForFold scratch(emitter, accumulator_.fold, lane_bits);
   const OwnedVector folded = emitter.scratch();
   const Xmm to = folded.as(bits);
   const Xmm value = vector_register(emitter.use(inst.a).getIdx(), bits);
@@ -79,11 +40,12 @@ void FoldSink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
   const Xbyak::Address at = address_of(code, chunk);
   if (chunk.mode == ChunkMode::masked) {
     emit_move_masked(code, to | tail_mask | Xbyak::util::T_z, at, lane_bits);
-    emit_fold(code, emitter.target(), accumulator_.fold, lane_bits, to, to, value, scratch.vectors);
+    emit_fold(code, emitter.target(), accumulator_.fold, lane_bits, to, to, value,
+              scratch.vectors());
     return emit_move_masked(code, at | tail_mask, to, lane_bits);
   }
   emit_move_whole(code, to, at, bits);
-  emit_fold(code, emitter.target(), accumulator_.fold, lane_bits, to, to, value, scratch.vectors);
+  emit_fold(code, emitter.target(), accumulator_.fold, lane_bits, to, to, value, scratch.vectors());
   emit_move_whole(code, at, to, bits);
 }
 
@@ -91,9 +53,8 @@ TakenRegisters RowAccumulators::taken(const Nest& nest, const ChunkPlan& plan,
                                       const Target& target) {
   const int count = partial_vectors(nest, plan) + temporaries(nest, target);
   const uint32_t lowest = (uint32_t{1} << count) - 1;
-  const bool finds_nans = jit::finds_nans(nest.program);
   return {.vectors = lowest << (target.vector_registers() - count),
-          .masks = finds_nans ? 1U << first_no_nans | 1U << last_no_nans : 0};
+          .masks = finds_nans(nest.program) ? NanMasks::taken_masks : 0};
 }
 
 int RowAccumulators::stack_bytes(const ChunkPlan& plan) { return plan.fold_vectors * 64; }
@@ -152,8 +113,8 @@ void RowAccumulators::emit_load_identity(const Xmm& to, size_t accumulator) {
 
 void RowAccumulators::emit_begin_row() {
   for (size_t k = 0; k < sinks_.size(); ++k) {
-    if (finds_nans(k)) {
-      for (int i = first_no_nans; i <= last_no_nans; ++i) emit_all_lanes(Xbyak::Opmask(i));
+    if (finds_nans_in(k)) {
+      nan_masks(k).emit_begin_row();
       continue;
     }
     if (!plan_.folds_in_registers) emit_load_identity(temporary(0, chunk_bits(k)), k);
@@ -190,42 +151,20 @@ void RowAccumulators::emit_fold_chunk(LaneEmitter& emitter, const LaneInst& inst
   const ChunkMode mode = locator_.mode(nest_.inputs.size() + k);
   if (mode != ChunkMode::whole) return emit_fold_tail(emitter, k, value);
   const auto chunk = static_cast<int>(locator_.element_of_iteration() / plan_.lanes);
-  if (finds_nans(k)) return emit_compare_chunk(chunk, k, value);
+  if (finds_nans_in(k)) return nan_masks(k).emit_chunk(chunk, value, partial(k, 0));
   const int vector = chunk % plan_.fold_vectors;
   if (!plan_.folds_in_registers) {
     return emit_fold_on_stack(emitter, k, value, on_stack(k, vector), false);
   }
-  const ScratchForFold scratch(emitter, accumulator(k));
+  const ScratchForFold scratch(emitter, accumulator(k).fold, lane_bits(k));
   emit_fold(code_, target_, accumulator(k).fold, lane_bits(k), partial(k, vector),
-            partial(k, vector), value, scratch.vectors);
-}
-
-void RowAccumulators::emit_all_lanes(const Xbyak::Opmask& to) {
-  code_.mov(gpr::counter.cvt32(), (1U << plan_.lanes) - 1);
-  code_.kmovd(to, gpr::counter.cvt32());
-}
-
-/// One comparison for two chunks: the first waits for the second.
-void RowAccumulators::emit_compare_chunk(int chunk, size_t k, const Xmm& value) {
-  const Xmm waiting = partial(k, 0);
-  const bool is_first = chunk % 2 == 0;
-  if (is_first && chunk + 1 < plan_.chunks) return code_.vmovaps(waiting, value);
-  const Xbyak::Opmask mask(chunk / 2 % 2 == 0 ? first_no_nans : last_no_nans);
-  Xbyak::Opmask under_itself = mask;  // lanes that have had a NaN keep it
-  under_itself.setOpmaskIdx(mask.getIdx());
-  emit_compare(code_, under_itself, is_first ? value : waiting, value, ordered, lane_bits(k));
-}
-
-void RowAccumulators::emit_compare_tail(LaneEmitter& emitter, size_t k, const Xmm& value) {
-  const OwnedMask nans = emitter.scratch_mask();
-  emit_compare(code_, nans.get() | tail_mask, value, value, unordered, lane_bits(k));
-  code_.kandnw(no_nans, nans.get(), no_nans);
+            partial(k, vector), value, scratch.vectors());
 }
 
 /// The lanes of a chunk of the tail: into the first partial result where order does not matter,
 /// else into that of the chunk's number.
 void RowAccumulators::emit_fold_tail(LaneEmitter& emitter, size_t k, const Xmm& value) {
-  if (finds_nans(k)) return emit_compare_tail(emitter, k, value);
+  if (finds_nans_in(k)) return nan_masks(k).emit_tail(emitter, value, tail_mask);
   const bool in_register = plan_.folds_in_registers && !plan_.folds_in_order;
   OwnedVector blanked;
   Xmm lanes = value;
@@ -234,11 +173,11 @@ void RowAccumulators::emit_fold_tail(LaneEmitter& emitter, size_t k, const Xmm& 
     lanes = blanked.as(chunk_bits(k));
   }
   if (in_register) {
-    const ScratchForFold scratch(emitter, accumulator(k));
+    const ScratchForFold scratch(emitter, accumulator(k).fold, lane_bits(k));
     Xmm to = partial(k, 0);
     if (target_.has_avx512()) to.setOpmaskIdx(tail_mask.getIdx());
     return emit_fold(code_, target_, accumulator(k).fold, lane_bits(k), to, partial(k, 0), lanes,
-                     scratch.vectors);
+                     scratch.vectors());
   }
   const int bytes = lane_bits(k) / 8;
   code_.imul(gpr::counter, gpr::index, bytes);
@@ -268,19 +207,19 @@ OwnedVector RowAccumulators::emit_blank_lanes(LaneEmitter& emitter, size_t k, co
 
 void RowAccumulators::emit_fold_on_stack(LaneEmitter& emitter, size_t k, const Xmm& value,
                                          const Xbyak::Address& at, bool masked) {
-  const ScratchForFold scratch(emitter, accumulator(k));
+  const ScratchForFold scratch(emitter, accumulator(k).fold, lane_bits(k));
   const OwnedVector folded = emitter.scratch();
   const Xmm old = folded.as(chunk_bits(k));
   emit_move_whole(code_, old, at, chunk_bits(k));
   Xmm to = old;
   if (masked) to.setOpmaskIdx(tail_mask.getIdx());
-  emit_fold(code_, target_, accumulator(k).fold, lane_bits(k), to, old, value, scratch.vectors);
+  emit_fold(code_, target_, accumulator(k).fold, lane_bits(k), to, old, value, scratch.vectors());
   emit_move_whole(code_, at, old, chunk_bits(k));
 }
 
 void RowAccumulators::emit_end_row() {
   for (size_t k = 0; k < sinks_.size(); ++k) {
-    if (finds_nans(k)) {
+    if (finds_nans_in(k)) {
       emit_fold_masks(k);
       continue;
     }
@@ -292,11 +231,7 @@ void RowAccumulators::emit_end_row() {
 
 /// The accumulator's element becomes a NaN where a lane has had one.
 void RowAccumulators::emit_fold_masks(size_t k) {
-  const Xbyak::Opmask nans(last_no_nans);
-  code_.kandw(no_nans, no_nans, nans);
-  emit_all_lanes(nans);
-  code_.kandnw(nans, no_nans, nans);
-  code_.kortestw(nans, nans);
+  nan_masks(k).emit_test();
   emit_unless(code_, Condition::equal, [&] {
     const Xbyak::Reg64 pointer = frame_.emit_pointer(nest_.inputs.size() + k);
     code_.or_(gpr::counter, -1);

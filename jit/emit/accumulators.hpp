@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "jit/emit/chunk_plan.hpp"
-#include "jit/emit/fold_ops.hpp"
+#include "jit/emit/fold_scratch.hpp"
 #include "jit/emit/frame.hpp"
 #include "jit/emit/memory_operands.hpp"
+#include "jit/emit/nan_masks.hpp"
 
 namespace castor::jit {
 
@@ -20,7 +21,9 @@ class FoldSink : public Sink {
  public:
   FoldSink(size_t operand, const MemoryOperand& accumulator, OperandLocator& locator)
       : operand_(operand), accumulator_(accumulator), locator_(locator) {}
-  void reserve_constants(LaneEmitter& emitter) override;
+  void reserve_constants(LaneEmitter& emitter) override {
+    reserve_for_fold(emitter, accumulator_.fold);
+  }
   void emit_store(LaneEmitter& emitter, const LaneInst& inst) override;
 
  private:
@@ -71,9 +74,6 @@ class RowAccumulators {
   OwnedVector emit_blank_lanes(LaneEmitter& emitter, size_t accumulator, const Xbyak::Xmm& value);
   void emit_fold_on_stack(LaneEmitter& emitter, size_t accumulator, const Xbyak::Xmm& value,
                           const Xbyak::Address& at, bool masked);
-  void emit_all_lanes(const Xbyak::Opmask& to);
-  void emit_compare_chunk(int chunk, size_t accumulator, const Xbyak::Xmm& value);
-  void emit_compare_tail(LaneEmitter& emitter, size_t accumulator, const Xbyak::Xmm& value);
   void emit_fold_masks(size_t accumulator);
   Xbyak::Xmm emit_fold_vectors(size_t accumulator);
   void emit_fold_lanes(size_t accumulator, const Xbyak::Xmm& vector);
@@ -88,7 +88,10 @@ class RowAccumulators {
   Xbyak::Xmm temporary(int index, int bits) const;
   Xbyak::Address on_stack(size_t accumulator, int vector) const;
   FoldScratch fold_scratch(size_t accumulator) const;
-  bool finds_nans(size_t index) const { return accumulator(index).fold == Fold::any_nan; }
+  bool finds_nans_in(size_t index) const { return accumulator(index).fold == Fold::any_nan; }
+  NanMasks nan_masks(size_t index) const {
+    return {code_, plan_.lanes, lane_bits(index), plan_.chunks};
+  }
 
   const Nest& nest_;
   const ChunkPlan& plan_;

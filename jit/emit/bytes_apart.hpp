@@ -20,7 +20,7 @@ constexpr int element_of_byte(BytesApart form, int i) {
   return form == BytesApart::by_permutation ? i : i / 2 + (i % 2 == 0 ? 0 : 32);
 }
 
-/// Where merged bytes have the byte of lane i: the lower vector's in even ones.
+/// The position of lane i's byte among merged ones, of which the lower vector has the even ones.
 constexpr int merged_byte(int i) { return i < 32 ? 2 * i : 2 * (i - 32) + 1; }
 
 /// vpermb: puts merged bytes in order.

@@ -70,7 +70,8 @@ namespace {
 ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& target) {
   ChunkPlan plan;
   plan.lanes = target.vector_bits() / nest.program.widest_bits();
-  if (target.tuning().conversion.merges_bytes) plan.bytes_apart = BytesApart::by_merges;
+  if (target.tuning().conversion.avoids_two_source_permutes)
+    plan.bytes_apart = BytesApart::by_merges;
   if (scales_codes(nest, form, target)) {
     plan.instead = CodeScaling{};
   } else if (scales_nibbles(nest, form, target)) {

@@ -2,8 +2,7 @@
 // Rounds f16 to f8e5m2, which is its upper half (AVX-512).
 #pragma once
 
-#include "jit/emit/byte_order.hpp"
-#include "jit/emit/encoder.hpp"
+#include "jit/emit/merged_bytes_encoder.hpp"
 
 namespace castor::jit {
 
@@ -15,17 +14,13 @@ inline constexpr int infinity = 0x7c;
 inline constexpr int half = 0x80;  ///< a unit's, in the lower byte
 }  // namespace e5m2
 
-/// Encodes two vectors of f16, in which no NaN is signalling, as one vector of bytes.
-class E5m2Encoder final : public Encoder {
+/// Takes f16 in which no NaN is signalling.
+class E5m2Encoder final : public MergedBytesEncoder {
  public:
   E5m2Encoder();
 
-  void reserve_constants(LaneEmitter& emitter) const override;
-  OwnedVector emit_encode(LaneEmitter& emitter, const Xbyak::Xmm& low,
-                          const Xbyak::Xmm& high) const override;
-
  private:
-  const ByteOrder order_;
+  OwnedVector emit_codes(LaneEmitter& emitter, OwnedVector upper, OwnedVector lower) const override;
 };
 
 }  // namespace castor::jit

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/power_encoder.hpp"
 
-#include "jit/emit/bytes_of_lanes.hpp"
-#include "jit/emit/op_helpers.hpp"
-#include "jit/emit/vector_constant.hpp"
-
 namespace castor::jit {
 
 namespace {
 
-constexpr int vector_bits = 512;
 constexpr uint8_t a_or_b_and_c = 0xf8;  // vpternlog
 constexpr uint8_t compare_greater = 6;  // vpcmpu
 
@@ -23,53 +18,41 @@ constexpr int subnormal_offset = 0x40;
 
 }  // namespace
 
-PowerEncoder::PowerEncoder() : order_(merged_byte) {}
-
-void PowerEncoder::reserve_constants(LaneEmitter& emitter) const {
-  reserve_bytes_of_lanes(emitter, BytesApart::by_merges);
-  for (const int value : {one, half, subnormal_offset, largest, nan}) {
-    emitter.reserve_vector(repeated_constant<uint8_t>(vector_bits, value));
-  }
-  order_.reserve_constants(emitter);
-}
+PowerEncoder::PowerEncoder()
+    : MergedBytesEncoder(
+          {bytes(one), bytes(half), bytes(subnormal_offset), bytes(largest), bytes(nan)}) {}
 
 /// The upper byte has the sign and seven bits of the exponent, the lower one its last bit and the
 /// mantissa: doubled, and with that bit, they are exponent and mantissa. It is rounded up where the
 /// mantissa is above half, or half and the exponent odd: with the exponent's last bit beneath the
 /// mantissa, that is one comparison.
-OwnedVector PowerEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low, const Xmm& high) const {
+OwnedVector PowerEncoder::emit_codes(LaneEmitter& emitter, OwnedVector upper,
+                                     OwnedVector lower) const {
   Assembler& code = emitter.code();
-  OwnedVector codes =
-      emit_bytes_of_lanes(emitter, low, high, BytePart::upper, BytesApart::by_merges);
-  const OwnedVector lower =
-      emit_bytes_of_lanes(emitter, low, high, BytePart::lower, BytesApart::by_merges);
-  const Xbyak::Zmm exponent = zmm(codes.as(vector_bits));
-  const Xbyak::Zmm mantissa = zmm(lower.as(vector_bits));
+  const Xbyak::Zmm exponent = register_of(upper);
+  const Xbyak::Zmm mantissa = register_of(lower);
   const OwnedMask negative = emitter.scratch_mask();
   const OwnedMask nans = emitter.scratch_mask();
   const OwnedMask work = emitter.scratch_mask();
   const Xbyak::Opmask mask = work.get();
   OwnedVector fallback;
-  const auto constant = [&](int value) {
-    return zmm(emitter.vector(repeated_constant<uint8_t>(vector_bits, value), fallback));
-  };
+  const auto all = [&](int value) { return constant(emitter, bytes(value), fallback); };
   code.vpmovb2m(negative.get(), exponent);
   code.vpmovb2m(mask, mantissa);
   code.vpaddb(exponent, exponent, exponent);
   code.vpaddb(mantissa, mantissa, mantissa);
-  code.vpaddb(exponent | mask, exponent, constant(one));
+  code.vpaddb(exponent | mask, exponent, all(one));
   code.vptestmb(mask, mantissa, mantissa);
-  code.vpcmpeqb(nans.get() | mask, exponent, constant(nan));
+  code.vpcmpeqb(nans.get() | mask, exponent, all(nan));
   code.vptestnmb(mask, exponent, exponent);
-  code.vpternlogd(mantissa, exponent, constant(one), a_or_b_and_c);
-  code.vpsubusb(mantissa | mask, mantissa, constant(subnormal_offset));
-  code.vpcmpub(mask, mantissa, constant(half), compare_greater);
-  code.vpaddb(exponent | mask, exponent, constant(one));
-  code.vpminub(exponent, exponent, constant(largest));
+  code.vpternlogd(mantissa, exponent, all(one), a_or_b_and_c);
+  code.vpsubusb(mantissa | mask, mantissa, all(subnormal_offset));
+  code.vpcmpub(mask, mantissa, all(half), compare_greater);
+  code.vpaddb(exponent | mask, exponent, all(one));
+  code.vpminub(exponent, exponent, all(largest));
   code.vpsubb(exponent | negative.get(), exponent, exponent);
-  code.vmovdqu8(exponent | nans.get(), constant(nan));
-  order_.emit(emitter, exponent);
-  return codes;
+  code.vmovdqu8(exponent | nans.get(), all(nan));
+  return upper;
 }
 
 }  // namespace castor::jit

@@ -85,8 +85,9 @@ void RowBlocks::emit_load_orders(const Xmm& even, const Xmm& odd, int part_bits)
 
 void RowBlocks::emit_begin() {
   emit_load_orders(even(), odd(), part_bits(0));
-  if (finds_nans(nest_.program))
-    code_.vmovups(own_register(3), code_.constant(nan_responses(chunk_bits_)));
+  if (finds_nans(nest_.program)) {
+    code_.vmovups(responses(), code_.constant(nan_responses(chunk_bits_)));
+  }
 }
 
 void RowBlocks::BlockSink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
@@ -115,8 +116,8 @@ void RowBlocks::emit_merge(int level, const Xmm& later, size_t k) {
   const Xmm earlier = pending(k, level);
   const int bits = part_bits(level);
   const bool is_kept = bits == part_bits(0);
-  const Xmm first = is_kept ? even() : own_register(4);
-  const Xmm second = is_kept ? odd() : own_register(5);
+  const Xmm first = is_kept ? even() : other_even();
+  const Xmm second = is_kept ? odd() : other_odd();
   if (!is_kept) emit_load_orders(first, second, bits);
   code_.vmovaps(temporary(), earlier);
   emit_permute_two(code_, temporary(), first, later, bits);

@@ -15,8 +15,7 @@ namespace castor::jit {
 
 /// Folds the chunks of a block of rows, which follow one another. Two vectors of partial results
 /// become one with half as many elements of each row: the even parts of both folded with the odd
-/// ones.
-/// Pending vectors are merged as soon as two have been through equally many merges.
+/// ones. Pending vectors are merged as soon as two have been through equally many merges.
 class RowBlocks {
  public:
   /// The vector registers that blocks use, which LaneEmitter must leave alone.
@@ -54,8 +53,12 @@ class RowBlocks {
   Xbyak::Xmm even() const { return own_register(0); }
   Xbyak::Xmm odd() const { return own_register(1); }
   Xbyak::Xmm temporary() const { return own_register(2); }
-  /// What a fold takes besides two vectors: what finds NaNs.
-  FoldScratch fold_scratch() const { return {own_register(3), Xbyak::Xmm(), Xbyak::Xmm()}; }
+  /// What vfixupimmps answers, where a fold finds NaNs.
+  Xbyak::Xmm responses() const { return own_register(3); }
+  FoldScratch fold_scratch() const { return {responses(), Xbyak::Xmm(), Xbyak::Xmm()}; }
+  /// The orders of merges that move other parts than the first ones do.
+  Xbyak::Xmm other_even() const { return own_register(4); }
+  Xbyak::Xmm other_odd() const { return own_register(5); }
   /// What has been through `level` merges; at `levels_` the result.
   Xbyak::Xmm pending(size_t accumulator, int level) const;
   const MemoryOperand& accumulator(size_t index) const { return nest_.program.sinks[index]; }

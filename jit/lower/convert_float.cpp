@@ -37,7 +37,7 @@ bool rounds_to_power(const LaneBuilder& builder, ElementType to, const ConvertOp
 /// permutations of two vectors are slow.
 bool rounds_to_f4(const LaneBuilder& builder, ElementType to, const ConvertOptions& options) {
   return to == ElementType::f4e2m1 && builder.target().supports(Feature::avx512_vbmi) &&
-         builder.target().tuning().conversion.merges_bytes &&
+         builder.target().tuning().conversion.avoids_two_source_permutes &&
          options.rounding == Rounding::by_type && options.nan == NanMode::by_type &&
          options.overflow != Overflow::saturate_finite;
 }
@@ -152,7 +152,8 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
                                source.as_f32(), options);
   }
   if (from == ElementType::bf16 && to == ElementType::f8e5m2 && !saturate_finite &&
-      builder.target().has_avx512() && builder.target().tuning().conversion.merges_bytes) {
+      builder.target().has_avx512() &&
+      builder.target().tuning().conversion.avoids_two_source_permutes) {
     // f16 holds all numbers of bf16 from 2^-17 on; what is below rounds to zero.
     LaneId value = source.as_f32();
     if (saturate) value = clamp_to_finite(builder, value, to);

@@ -104,16 +104,18 @@ std::vector<Accumulator> integer_accumulators(OpKind op, ElementType type) {
 }
 
 std::vector<Accumulator> float_accumulators(const Reduction& reduction) {
-  const auto [op, type, sum, compares_floats] = reduction;
+  const OpKind op = reduction.op;
+  const ElementType type = reduction.operand;
   if (op == OpKind::reduce_sum) return {{added_in(type), Fold::float_add}};
   const int width = bits_of(compared_as(type));
   const ElementType keys = integer_of(width, true);
   if (op == OpKind::reduce_max_abs) return {{keys, Fold::max_signed}};
   const uint64_t end = largest(type);
-  if (compares_floats) {
-    return {{compared_as(type), Fold::float_max, end | FloatBits(compared_as(type)).sign},
-            {compared_as(type), Fold::float_min, end},
-            {compared_as(type), Fold::any_nan}};
+  if (reduction.compares_floats) {
+    const ElementType format = compared_as(type);
+    return {{format, Fold::float_max, end | FloatBits(format).sign},
+            {format, Fold::float_min, end},
+            {format, Fold::any_nan}};
   }
   return {{keys, Fold::max_signed, key_of(end, true, width)},
           {keys, Fold::min_signed, key_of(end, false, width)}};

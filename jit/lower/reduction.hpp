@@ -31,9 +31,6 @@ struct Accumulator {
   uint64_t initial = 0;  ///< what it has before the first element, and of none
 };
 
-/// Accumulators that one reduction has at most.
-inline constexpr size_t max_accumulators = 3;
-
 /// What a reduction folds, and how.
 struct Reduction {
   /// Operands of that type, on that target.

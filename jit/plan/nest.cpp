@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/support/integer_math.hpp"
+
 namespace castor::jit {
 
 ElementType Nest::element(size_t operand) const {
@@ -21,6 +23,15 @@ std::vector<OperandStorage> Nest::storage() const {
   }
   for (const MemoryOperand& operand : program.sinks) all.push_back({operand.element, true, false});
   return all;
+}
+
+int64_t operand_bytes(const Nest& nest, const IterationSpace& space, size_t operand) {
+  int64_t elements = 1;
+  for (int axis = 0; axis < space.extents.rank(); ++axis) {
+    const bool repeats = space.strides[operand][static_cast<size_t>(axis)] == 0;
+    if (!repeats) elements = saturated_product(elements, space.extents[axis]);
+  }
+  return saturated_product(elements, bits_of(nest.element(operand))) / 8;
 }
 
 NestForm Nest::dense_form() const {

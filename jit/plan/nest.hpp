@@ -157,6 +157,9 @@ struct Nest {
   NestForm dense_form() const;
 };
 
+/// Bytes of the elements that an operand has in a space, each counted once; at most INT64_MAX.
+int64_t operand_bytes(const Nest& nest, const IterationSpace& space, size_t operand);
+
 /// Splits a canonical function into nests, in the order in which they run, and lowers each to
 /// lanes. What shares an iteration space shares a nest; a value that others read in another space
 /// is rematerialised there where that is cheap, else it is materialised in scratch.

@@ -11,15 +11,6 @@ namespace castor::jit {
 
 namespace {
 
-int64_t bytes_of(const Nest& nest, const IterationSpace& space, size_t operand) {
-  int64_t elements = 1;
-  for (int axis = 0; axis < space.extents.rank(); ++axis) {
-    const bool repeats = space.strides[operand][static_cast<size_t>(axis)] == 0;
-    if (!repeats) elements = saturated_product(elements, space.extents[axis]);
-  }
-  return saturated_product(elements, bits_of(nest.element(operand))) / 8;
-}
-
 /// Whether what is `ahead` bytes from an operand's element is used soon: its rows are long, or
 /// follow one another.
 bool is_used_soon(const Nest& nest, const IterationSpace& space, size_t operand, int ahead) {
@@ -40,7 +31,7 @@ Prefetch prefetch_of(const Nest& nest, const IterationSpace& space, const Target
   const size_t inputs = nest.inputs.size();
   const size_t operands = nest.program.folds() ? inputs : nest.operands();
   int64_t bytes = 0;
-  for (size_t k = 0; k < operands; ++k) bytes = saturated_sum(bytes, bytes_of(nest, space, k));
+  for (size_t k = 0; k < operands; ++k) bytes = saturated_sum(bytes, operand_bytes(nest, space, k));
   const bool pools = std::ranges::any_of(
       nest.inputs, [](const NestInput& input) { return input.tap.has_value(); });
   const bool has_no_loop = space.form.folded_row > 0 || space.form.has(Access::strided);

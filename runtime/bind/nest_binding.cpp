@@ -135,12 +135,7 @@ Status NestBinding::bind_fold(const jit::Nest& nest, const LikelyCode* likely,
   for (const int64_t extent : result.space.extents) elements = saturated_product(elements, extent);
   int64_t bytes = 0;
   for (size_t k = 0; k < nest.inputs.size(); ++k) {
-    int64_t count = 1;
-    for (int axis = 0; axis < result.space.form.rank; ++axis) {
-      const bool repeats = result.space.strides[k][static_cast<size_t>(axis)] == 0;
-      if (!repeats) count = saturated_product(count, result.space.extents[axis]);
-    }
-    bytes = saturated_sum(bytes, saturated_product(count, bits_of(nest.element(k))) / 8);
+    bytes = saturated_sum(bytes, jit::operand_bytes(nest, result.space, k));
   }
   result.main.nanoseconds =
       nest_ns(nest, result.main.access, compiled_.target, static_cast<double>(elements), bytes);

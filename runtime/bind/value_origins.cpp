@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/bind/value_origins.hpp"
 
-#include "jit/lower/reduction.hpp"
 #include "jit/plan/access_pattern.hpp"
 #include "runtime/bind/bound_state.hpp"
 #include "runtime/compiled.hpp"
@@ -21,6 +20,7 @@ ValueOrigins::ValueOrigins(const BoundState& bound, BoundShapes shapes)
   for (const jit::Nest& nest : bound.kernel->compiled->nests) {
     for (const jit::NestOutput& output : nest.outputs) {
       if (!output.is_scratch()) results_.try_emplace(output.value, output.result);
+      if (output.accumulator >= 0) ++accumulator_counts_[owners_[output.value]];
     }
     for (const jit::NestInput& input : nest.inputs) {
       ++(input.accumulator >= 0 ? accumulator_reads_left_[owners_[input.value]]
@@ -73,7 +73,7 @@ TensorOrigin ValueOrigins::of_accumulator(ValueId reduction, int number, Element
   const int64_t count = element_count(extents).value_or(0);
   const auto bytes = static_cast<size_t>(byte_size(element, count).value_or(0));
   const auto [at, is_new] = accumulators_.try_emplace(owner, 0);
-  if (is_new) at->second = plan_.take(jit::max_accumulators * bytes);
+  if (is_new) at->second = plan_.take(accumulator_counts_.at(owner) * bytes);
   const size_t offset = at->second + static_cast<size_t>(number) * bytes;
   return {
       {.kind = OperandOrigin::Kind::scratch, .offset = offset}, extents, dense_strides(extents)};

@@ -72,7 +72,9 @@ class ValueOrigins {
   std::unordered_map<ValueId, int> reads_left_;  // by root
   std::unordered_map<ValueId, size_t> scratch_;  // offsets of tensors
   std::unordered_map<ValueId, TensorOrigin> inside_;  // where padded ones are
-  // By owner: reads that are left, and where the first accumulator is; the others follow.
+  // By owner: how many accumulators it has, reads that are left, and where the first one is; the
+  // others follow.
+  std::unordered_map<ValueId, size_t> accumulator_counts_;
   std::unordered_map<ValueId, int> accumulator_reads_left_;
   std::unordered_map<ValueId, size_t> accumulators_;
   ScratchPlan plan_;

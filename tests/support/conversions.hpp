@@ -78,7 +78,8 @@ inline const std::vector<std::pair<Tier, Runtime>>& other_form_runtimes() {
     const Core own = jit::choose_core(jit::host().identity).core;
     RuntimeOptions options;
     options.tier = Tier::avx512_vbmi;
-    options.core = jit::tuning_of(own).conversion.merges_bytes ? Core::zen4 : Core::golden_cove;
+    options.core =
+        jit::tuning_of(own).conversion.avoids_two_source_permutes ? Core::zen4 : Core::golden_cove;
     options.allocator = GuardedAllocator::callbacks();
     made.emplace_back(*options.tier, std::move(Runtime::create(options)).value());
     return made;

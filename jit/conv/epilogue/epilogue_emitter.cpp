@@ -133,17 +133,11 @@ void EpilogueEmitter::emit_flush_packs(int stored_of_row) {
 
 // ---- folds
 
-void EpilogueEmitter::Folded::reserve_constants(LaneEmitter& emitter) {
-  if (fold == Fold::any_nan) emitter.reserve_vector(nan_responses(512));
-}
-
 void EpilogueEmitter::Folded::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
   const Zmm value(emitter.use(inst.a).getIdx());
-  OwnedVector fallback;
-  FoldScratch scratch = FoldScratch();
-  if (fold == Fold::any_nan) scratch[0] = emitter.vector(nan_responses(512), fallback);
+  const ScratchForFold scratch(emitter, fold, 32);
   const Zmm to = epilogue.mode(0) == ChunkMode::masked ? all | tail_mask : all;
-  emit_fold(emitter.code(), emitter.target(), fold, 32, to, all, value, scratch);
+  emit_fold(emitter.code(), emitter.target(), fold, 32, to, all, value, scratch.vectors());
 }
 
 /// RAX has the address of the call's operands.

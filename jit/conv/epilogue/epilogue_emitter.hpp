@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "jit/conv/epilogue/packed_sink.hpp"
+#include "jit/emit/fold_scratch.hpp"
 #include "jit/emit/lane_emitter.hpp"
 #include "jit/emit/memory_operands.hpp"
 
@@ -73,7 +74,7 @@ class EpilogueEmitter final : public EpilogueAddresses {
   /// What is folded, in a register of its own.
   struct Folded final : Sink {
     Folded(const Xbyak::Zmm& in, Fold by, EpilogueEmitter& of) : all(in), fold(by), epilogue(of) {}
-    void reserve_constants(LaneEmitter& emitter) override;
+    void reserve_constants(LaneEmitter& emitter) override { reserve_for_fold(emitter, fold); }
     void emit_store(LaneEmitter& emitter, const LaneInst& inst) override;
     const Xbyak::Zmm all;
     const Fold fold;

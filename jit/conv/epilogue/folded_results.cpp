@@ -11,7 +11,8 @@ namespace {
 
 constexpr int lane_bits = 32;
 
-bool is_extreme(const MemoryOperand& sink) {
+/// Whether elements that are folded twice change nothing.
+bool may_fold_twice(const MemoryOperand& sink) {
   const bool adds = sink.fold == Fold::add || sink.fold == Fold::float_add;
   return sink.fold != Fold::none && !adds && bits_of(sink.element) == lane_bits;
 }
@@ -23,7 +24,7 @@ bool folds_one_tensor(const Nest& nest) {
   const auto looks_up = [](const LaneInst& inst) { return inst.table >= 0; };
   return input.accumulator < 0 && input.is_identity() && nest.program.sinks.size() <= max_folds &&
          std::ranges::all_of(nest.reduced, [](bool is_reduced) { return is_reduced; }) &&
-         std::ranges::all_of(nest.program.sinks, is_extreme) &&
+         std::ranges::all_of(nest.program.sinks, may_fold_twice) &&
          std::ranges::none_of(nest.program.code, looks_up);
 }
 

@@ -313,7 +313,7 @@ TEST(BroadcastPatterns, FewKernelsForManyShapes) {
     }
     // Among them are periods of 3 and 4, and of one and of two chunks. A core that prefetches
     // has code of its own for tensors beyond L1.
-    EXPECT_LE(runtime.statistics().codes, prefetches ? 12u : 6u) << row.signature;
+    EXPECT_LE(runtime.statistics().codes, prefetches ? 9u : 6u) << row.signature;
   }
 }
 
