@@ -3,9 +3,11 @@
 
 #include <bit>
 #include <cmath>
+#include <memory>
 
 #include "ir/numerics/scalar.hpp"
 #include "jit/emit/vector_constant.hpp"
+#include "jit/memory/published.hpp"
 
 namespace castor::jit {
 
@@ -60,7 +62,7 @@ int class_entry(int index) {
                  (index >> 3 & 1) != 0);
 }
 
-/// Made once: an emitter asks for them at each vector.
+/// Made once a process: an emitter asks for them at each vector.
 struct Tables {
   Bytes low_uppers = table_of(upper_entry), high_uppers = table_of(upper_entry, 64);
   Bytes low_mantissas = table_of(mantissa_class), high_mantissas = table_of(mantissa_class, 64);
@@ -68,8 +70,8 @@ struct Tables {
 };
 
 const Tables& tables() {
-  static const Tables made;
-  return made;
+  static constinit Published<const Tables> made;
+  return made.get([] { return std::make_unique<const Tables>(); });
 }
 
 }  // namespace

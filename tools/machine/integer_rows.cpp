@@ -114,9 +114,8 @@ constexpr auto compare = [](const auto& l) {
   }
 };
 template <int bits>
-constexpr auto no_bits = [](const auto& l) {
-  return l.domain.equal(l.domain.bit_and(l.a, l.b), l.constant(bits, 0));
-};
+constexpr auto no_bits =
+    [](const auto& l) { return l.domain.equal(l.domain.bit_and(l.a, l.b), l.constant(bits, 0)); };
 template <int bits>
 constexpr auto any_bits = [](const auto& l) {
   auto& d = l.domain;
