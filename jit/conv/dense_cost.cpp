@@ -16,7 +16,7 @@ double product(const DensePlan& plan, const ConvolutionCosts& costs) {
 
 /// Cycles until the next product can be added to the same accumulator.
 double latency(const DensePlan& plan, const ConvolutionCosts& costs) {
-  return multiplies_bytes(plan.engine) ? costs.latency : 1;
+  return multiplies_bytes(plan.engine) ? costs.latency : costs.add_latency;
 }
 
 /// Whether stores write whole cache lines, where the output begins with one.
@@ -229,9 +229,9 @@ double tile_result_cycles(const DensePlan& plan, const DenseTile& tile, const Ta
     return (costs.transposed_vector * tile.vectors_of(plan.lanes) * plan.lanes + spread) *
            pixel_vectors;
   }
-  constexpr int64_t many = 256;
   const bool is_spread = !tile.channels_inside && !is_one_tile;
-  const bool has_far_pixels = !tile.has_first_values_by_pixel && plan.geometry.out_channels >= many;
+  const bool has_far_pixels =
+      !tile.has_first_values_by_pixel && plan.geometry.out_channels >= costs.far_spread_channels;
   const double spread = has_far_pixels ? costs.far_spread_pixel : costs.spread_pixel;
   return costs.stored_vector * vectors + (costs.stored_pixel + (is_spread ? spread : 0)) * pixels;
 }

@@ -127,7 +127,7 @@ EventCounts cost_of(const WeightRowsPlan& plan, const ConvolutionProblem& proble
     cost[tile_results] += costs_on(target).tiles.summed_vector * results / DenseTile::tile_rows;
   }
   const int64_t k_groups = plan.depth() / k_group_bytes;
-  constexpr double added_up = 1.3;  // what it takes longer to add pixels up as well
+  const double added_up = costs_on(target).tiles.summed_interleaving;
   cost[interleaved_pixels] = (problem.has_weight_zero_points ? added_up : 1) * groups *
                              static_cast<double>(k_groups) *
                              static_cast<double>(ceil_div(plan.pixels, cache_line));

@@ -180,7 +180,8 @@ struct TileCosts {
   double stored_vector = 5.3;   ///< a vector of channels
   double stored_pixel = 1.5;    ///< a pixel, for all vectors
   double spread_pixel = 1.2;    ///< the same where the next tile of channels comes after all pixels
-  double far_spread_pixel = 9;  ///< and if channels are many
+  double far_spread_pixel = 9;  ///< and if output channels are at least as many as the next value
+  int64_t far_spread_channels = 256;
   double transposed_vector = 7;  ///< a vector of channels that is transposed
   double applied_vector = 4.5;   ///< the same, what it takes longer with an epilogue
   double spread_vector = 2.5;    ///< a vector of pixels beside rows of weights
@@ -203,6 +204,9 @@ struct TileCosts {
   int64_t min_block_columns = 64;
   int64_t max_block_columns = 256;
   double calls = 3;  ///< a block's calls of kernels, which configure tiles, in others' calls
+  /// Interleaving pixels and adding them up, which zero points of weights want, in the time of
+  /// interleaving alone.
+  double summed_interleaving = 1.3;
 };
 
 /// What bounds K loops of convolutions on the core, and how many cycles everything else takes that
@@ -213,6 +217,7 @@ struct ConvolutionCosts {
   double load = 0.5;         ///< cycles from one vector load to the next
   double instruction = 0;    ///< or one instruction of a K loop; 0: they are never the bound
   double latency = 10;       ///< cycles from one product to the next of one accumulator
+  double add_latency = 1;    ///< the same where products of i16 pairs are added to it apart
   TileCosts tiles{};
   EventCycles cycles = {};
 };
