@@ -222,6 +222,9 @@ class LaneBuilder {
   /// An integer lane (i32 or i64) to f32 or f64, with has_f16_lanes also any but i8 to f16; one
   /// rounding to nearest even.
   LaneId integer_to_float(LaneId a, bool is_signed, LaneType to);
+  /// An integer lane to f32 or f16, rounded to odd: of two neighbours one is. With AVX-512, f16
+  /// with has_f16_lanes.
+  LaneId integer_to_float_odd(LaneId a, bool is_signed, LaneType to);
   /// An integer lane to f32, rounded to odd as far as eight significant bits can tell.
   LaneId integer_to_f32_odd(LaneId a, bool is_signed);
 

@@ -129,17 +129,18 @@ LaneId LaneBuilder::u32_to_f32_odd(LaneId a) {
   return bit_or(u32_to_f32(high, low), low_bits);
 }
 
+LaneId LaneBuilder::integer_to_float_odd(LaneId a, bool is_signed, LaneType to) {
+  const LaneOp op = is_signed ? LaneOp::signed_to_float : LaneOp::unsigned_to_float;
+  const auto rounded = [&](LaneRounding rounding) {
+    return unary(op, to, a, static_cast<int64_t>(rounding));
+  };
+  const LaneId down = rounded(LaneRounding::down);
+  const LaneId up = rounded(LaneRounding::up);
+  return select(any_bits(down, constant(integer_lane(bits_of(to)), 1)), down, up);
+}
+
 LaneId LaneBuilder::integer_to_f32_odd(LaneId a, bool is_signed) {
-  if (target_.has_avx512()) {
-    // One of two neighbours is odd.
-    const LaneOp to = is_signed ? LaneOp::signed_to_float : LaneOp::unsigned_to_float;
-    const auto rounded = [&](LaneRounding rounding) {
-      return unary(to, LaneType::f32, a, static_cast<int64_t>(rounding));
-    };
-    const LaneId down = rounded(LaneRounding::down);
-    const LaneId up = rounded(LaneRounding::up);
-    return select(any_bits(down, constant(LaneType::i32, 1)), down, up);
-  }
+  if (target_.has_avx512()) return integer_to_float_odd(a, is_signed, LaneType::f32);
   if (bits_of(type_of(a)) == 64) {
     // No integer is near f32's subnormals, so the bits below f32's 24 can be folded into the last.
     return f64_to_f32(fold_low_bits(i64_to_f64_odd(a, is_signed), 29));
