@@ -85,17 +85,24 @@ LaneTensor convert_to_f16_lanes(LaneBuilder& builder, LaneTensor& source,
   return LaneTensor::computed(builder, ElementType::f16, {value, Narrowing::truncate});
 }
 
-/// f8e5m2 of 16-bit integers in 16-bit lanes: f16 has eight bits more than it, so that rounding to
-/// odd and once more is rounding once.
-LaneTensor convert_to_e5m2(LaneBuilder& builder, LaneTensor& source, LaneId exact,
+/// f8e5m2 or f8e5m2fnuz of 16-bit integers in 16-bit lanes: f16 has eight bits more than they, so
+/// that rounding to odd and once more is rounding once.
+LaneTensor convert_to_e5m2(LaneBuilder& builder, LaneTensor& source, LaneId exact, ElementType to,
                            const ConvertOptions& options) {
   const bool is_signed = is_signed_integer(source.element());
   LaneId value = builder.integer_to_float_odd(source.as_integer(16), is_signed, LaneType::f16);
   if (options.overflow == Overflow::saturate || options.overflow == Overflow::saturate_finite) {
-    value = clamp_to_finite(builder, value, ElementType::f8e5m2);
+    value = clamp_to_finite(builder, value, to);
   }
-  return LaneTensor::encoded(builder, ElementType::f8e5m2, {value, Narrowing::f16_to_e5m2}, exact,
-                             options);
+  if (to == ElementType::f8e5m2) {
+    return LaneTensor::encoded(builder, to, {value, Narrowing::f16_to_e5m2}, exact, options);
+  }
+  // The exponent field of fnuz is one more, but zero's. No integer is subnormal, and what is too
+  // large is carried to the code of NaN.
+  const LaneId unit = builder.constant(LaneType::i16, 1 << 10);
+  const LaneId rebased = builder.add(value, builder.min_unsigned(value, unit));
+  const Storable codes = {builder.round_half_even(rebased, 8), Narrowing::high_half};
+  return LaneTensor::encoded(builder, to, codes, exact, options);
 }
 
 }  // namespace
@@ -123,8 +130,9 @@ LaneTensor convert_integer_to_float(LaneBuilder& builder, LaneTensor& source, El
       const Storable codes = encode_in_f16_lanes(builder, source, to, options);
       return LaneTensor::encoded(builder, to, codes, exact, options);
     }
-    if (to == ElementType::f8e5m2 && significant_bits == 16 && builder.has_f16_lanes()) {
-      return convert_to_e5m2(builder, source, exact, options);
+    const bool is_e5m2 = to == ElementType::f8e5m2 || to == ElementType::f8e5m2fnuz;
+    if (is_e5m2 && significant_bits == 16 && builder.has_f16_lanes()) {
+      return convert_to_e5m2(builder, source, exact, to, options);
     }
     if (const auto codes = convert_i16_by_table(builder, source, to, options)) return *codes;
     LaneTensor result = by_f16_lanes ? convert_to_f16_lanes(builder, source, options)
