@@ -40,8 +40,8 @@ class NestLoops {
     });
   }
 
-  /// The same, with the lines of a later iteration prefetched first, where the form has
-  /// that: for loops that wait for memory rather than for ports.
+  /// The same, with the lines of a later iteration prefetched first, where the form has that: for
+  /// loops that wait for memory rather than for ports.
   template <class Body>
   void emit_prefetching_loop(int elements, const Body& body) {
     emit_main_loop(elements, [&] {

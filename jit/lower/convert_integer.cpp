@@ -72,6 +72,15 @@ LaneTensor convert_integer_to_integer(LaneBuilder& builder, LaneTensor& source, 
 
 namespace {
 
+/// An integer in float lanes as far as options saturate: its infinities are overflow, so both
+/// kinds of saturation are one.
+LaneId saturated(LaneBuilder& builder, LaneId value, ElementType to,
+                 const ConvertOptions& options) {
+  const bool saturates =
+      options.overflow == Overflow::saturate || options.overflow == Overflow::saturate_finite;
+  return saturates ? clamp_to_finite(builder, value, to) : value;
+}
+
 /// By one instruction, which rounds once.
 LaneTensor convert_to_f16_lanes(LaneBuilder& builder, LaneTensor& source,
                                 const ConvertOptions& options) {
@@ -79,9 +88,7 @@ LaneTensor convert_to_f16_lanes(LaneBuilder& builder, LaneTensor& source,
   const int bits = std::max(16, is_boolean(from) ? 1 : bits_of(from));
   const bool is_signed = bits_of(from) < bits || is_signed_integer(from);
   LaneId value = builder.integer_to_float(source.as_integer(bits), is_signed, LaneType::f16);
-  if (options.overflow == Overflow::saturate || options.overflow == Overflow::saturate_finite) {
-    value = clamp_to_finite(builder, value, ElementType::f16);  // infinities are overflow
-  }
+  value = saturated(builder, value, ElementType::f16, options);
   return LaneTensor::computed(builder, ElementType::f16, {value, Narrowing::truncate});
 }
 
@@ -91,9 +98,7 @@ LaneTensor convert_to_e5m2(LaneBuilder& builder, LaneTensor& source, LaneId exac
                            const ConvertOptions& options) {
   const bool is_signed = is_signed_integer(source.element());
   LaneId value = builder.integer_to_float_odd(source.as_integer(16), is_signed, LaneType::f16);
-  if (options.overflow == Overflow::saturate || options.overflow == Overflow::saturate_finite) {
-    value = clamp_to_finite(builder, value, to);
-  }
+  value = saturated(builder, value, to, options);
   if (to == ElementType::f8e5m2) {
     return LaneTensor::encoded(builder, to, {value, Narrowing::f16_to_e5m2}, exact, options);
   }
