@@ -272,7 +272,7 @@ constexpr std::array<CoreTuning, core_count> table = {{
      .convolution = zen5_costs},
     {.core = Core::golden_cove,
      .port_model = PortModel::golden_cove,
-     .conversion = {.avoids_two_source_permutes = true},
+     .conversion = {.avoids_two_source_permutes = true, .avoids_wide_extremes = true},
      .prefetch = {.input_bytes = 4096, .output_bytes = 1024},
      .reduction = {.compares_floats = true},
      .convolution = golden_cove_costs},

@@ -117,6 +117,9 @@ struct ConversionTuning {
   /// bytes.
   /// Measure: Elementwise/quantize_.*bf16.
   bool avoids_two_source_permutes = false;
+  /// An extreme of 64-bit integers takes two operations in one pipe (Golden Cove; one in one of two
+  /// on Zen 4), where f64 has them in one. Measure: Convert/f64/i.*.
+  bool avoids_wide_extremes = false;
 };
 
 /// What loops over tensors beyond L1 prefetch. Measure:

@@ -11,6 +11,7 @@
 #include "jit/dump/dump_requantization.hpp"
 #include "jit/emit/nest_emitter.hpp"
 #include "jit/emit/packed_loop.hpp"
+#include "jit/lane/halves.hpp"
 #include "jit/plan/access_pattern.hpp"
 #include "jit/plan/nest.hpp"
 #include "jit/requantize/byte_table_kernel.hpp"
@@ -112,8 +113,9 @@ std::string print(const Function& function, const Nest& nest, const NestForm& fo
 std::string loops_text(const Nest& nest, const NestForm& form, const Target& target) {
   const ChunkPlan plan = plan_chunks(nest, form, target);
   std::string text =
-      fmt::format("  chunk    {} lanes, the widest of {} bits, in vectors of {} bits\n", plan.lanes,
-                  nest.program.widest_bits(), target.vector_bits());
+      fmt::format("  chunk    {} lanes, the widest of {} bits{}, in vectors of {} bits\n",
+                  plan.lanes, nest.program.widest_bits(),
+                  plan.joins_halves ? " for half of them" : "", target.vector_bits());
   if (const auto packed = packed_loop(nest, form, target)) {
     const int elements = packed->elements();
     text += fmt::format("  {:<8} {} elements an iteration: {} B read, {} B written\n",
@@ -190,11 +192,12 @@ Result<std::string> dump_lanes(const Function& function, const Target& target) {
     const Result<ShownNest> shown = shown_nest(function, forms, nests[i], target);
     if (!shown) return shown.error();
     const auto& [nest, form] = *shown;
-    const LaneProgram& program = nest.program;
+    const ChunkPlan plan = plan_chunks(nest, form, target);
+    const LaneProgram program = plan.joins_halves ? with_joined_halves(nest.program) : nest.program;
     int instructions = 0;
     const std::string lanes = lanes_text(function, program, instructions);
     text += fmt::format("{} {} lanes; {} instructions, {} constants\n{}", heading(i, target),
-                        plan_chunks(nest, form, target).lanes, instructions,
+                        plan.lanes, instructions,
                         program.code.size() - static_cast<size_t>(instructions), lanes);
   }
   return text;

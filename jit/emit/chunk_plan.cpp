@@ -14,6 +14,7 @@
 #include "jit/emit/row_table.hpp"
 #include "jit/emit/scaled_codes.hpp"
 #include "jit/emit/scaled_nibbles.hpp"
+#include "jit/lane/halves.hpp"
 #include "jit/plan/table_method.hpp"
 
 namespace castor::jit {
@@ -67,9 +68,22 @@ bool has_window(ElementType element, Access access) {
 
 namespace {
 
+/// Whether chunks are of two halves, as long as wide lanes count. Operands that repeat elements
+/// count in whole chunks.
+bool joins_halves(const Nest& nest, const NestForm& form) {
+  if (nest.program.widest_bits() < 64 || nest.program.folds()) return false;
+  const auto has_halves = [](Access access) {
+    return access == Access::contiguous || access == Access::uniform || access == Access::strided ||
+           access == Access::bitwise;
+  };
+  return std::ranges::all_of(form.access, has_halves) &&
+         value_after_wide_lanes(nest.program) != no_lane;
+}
+
 ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& target) {
   ChunkPlan plan;
-  plan.lanes = target.vector_bits() / nest.program.widest_bits();
+  plan.joins_halves = joins_halves(nest, form);
+  plan.lanes = target.vector_bits() / (plan.joins_halves ? 32 : nest.program.widest_bits());
   if (target.tuning().conversion.avoids_two_source_permutes)
     plan.bytes_apart = BytesApart::by_merges;
   if (scales_codes(nest, form, target)) {

@@ -29,6 +29,7 @@ struct QuotientCoding {};
 struct ChunkPlan {
   int lanes = 0;               ///< elements of a chunk: the widest lane type fills a vector
   int chunks = 0;              ///< chunks of one iteration of the main loop
+  bool joins_halves = false;   ///< what has 64-bit lanes is done for halves (jit/lane/halves.hpp)
   bool packs = false;          ///< narrow elements are collected to full vectors
   bool has_main_loop = false;  ///< false where an operand is strided: chunk by chunk
   bool has_windows = false;    ///< sub-byte operands go through windows, in groups of chunks

@@ -21,10 +21,12 @@ struct Row {
 constexpr Row table[] = {
     {LaneOp::add, emit_add},
     {LaneOp::sub, emit_sub},
+    {LaneOp::sub_down_to_zero, emit_sub_down_to_zero},
     {LaneOp::mul, emit_mul},
     {LaneOp::mul_low_u32, emit_mul_low_u32},
     {LaneOp::dot_i16_pairs, emit_dot_i16_pairs},
     {LaneOp::add_dot_i16_pairs, emit_add_dot_i16_pairs},
+    {LaneOp::dot_u8_pair, emit_dot_u8_pair},
     {LaneOp::mul_high_u16, emit_mul_high_u16},
     {LaneOp::bit_and, emit_bit_and},
     {LaneOp::bit_or, emit_bit_or},
@@ -92,6 +94,7 @@ constexpr Row table[] = {
     {LaneOp::float_to_unsigned, emit_float_to_unsigned},
     {LaneOp::look_up, emit_look_up},
     {LaneOp::look_up_i32, emit_look_up_i32},
+    {LaneOp::join, emit_join},
 };
 
 constexpr int first = static_cast<int>(LaneOp::add);

@@ -15,6 +15,13 @@ class Encoder {
   /// Emits the encoding of two vectors, `low`'s lanes first. They may be overwritten.
   virtual OwnedVector emit_encode(LaneEmitter& emitter, const Xbyak::Xmm& low,
                                   const Xbyak::Xmm& high) const = 0;
+  /// Whether `emit_encode_nibbles` packs codes of four bits, the first one in a byte's lower half.
+  virtual bool makes_nibbles() const { return false; }
+  /// The same as `emit_encode` with packed codes, in the result's lower half.
+  virtual OwnedVector emit_encode_nibbles(LaneEmitter& emitter, const Xbyak::Xmm& low,
+                                          const Xbyak::Xmm& high) const {
+    return emit_encode(emitter, low, high);
+  }
   /// Emits the encoding of one vector or a part of one, to the result's low bytes; it keeps its
   /// contents. Overridden where `emit_encode` overwrites its operands.
   virtual OwnedVector emit_encode_one(LaneEmitter& emitter, const Xbyak::Xmm& lanes) const {

@@ -19,7 +19,7 @@ constexpr uint8_t a_where_c_else_b = 0xe4;  // vpternlog
 
 constexpr int one = 1;
 constexpr int magnitude_bits = 0x07;
-constexpr int code_bits = 0x0f;
+constexpr int code_bits = 4;
 
 /// The code of a number that is not negative, or of one that is above it but below all others that
 /// a table tells apart.
@@ -77,14 +77,14 @@ const Tables& tables() {
 }  // namespace
 
 F4Encoder::F4Encoder(ElementType from)
-    : MergedBytesEncoder(from == ElementType::f16
-                             ? std::vector<Bytes>{bytes(one), bytes(magnitude_bits),
-                                                  bytes(code_bits), tables().low_uppers,
-                                                  tables().high_uppers}
-                             : std::vector<Bytes>{bytes(one), bytes(magnitude_bits),
-                                                  bytes(code_bits), bytes(zero_exponent),
-                                                  bytes(last_exponent), tables().low_mantissas,
-                                                  tables().high_mantissas, tables().classes}),
+    : MergedBytesEncoder(
+          from == ElementType::f16
+              ? std::vector<Bytes>{bytes(one), bytes(magnitude_bits), tables().low_uppers,
+                                   tables().high_uppers}
+              : std::vector<Bytes>{bytes(one), bytes(magnitude_bits), bytes(zero_exponent),
+                                   bytes(last_exponent), tables().low_mantissas,
+                                   tables().high_mantissas, tables().classes},
+          code_bits),
       from_f16_(from == ElementType::f16) {}
 
 /// The codes of magnitudes, in the three lowest bits of each byte, and the signs above.
@@ -122,7 +122,6 @@ OwnedVector F4Encoder::emit_codes(LaneEmitter& emitter, OwnedVector upper,
   }
   code.vpsrlw(high, high, 4);
   code.vpternlogd(codes, high, of(bytes(magnitude_bits)), a_where_c_else_b);
-  code.vpandd(codes, codes, of(bytes(code_bits)));
   return result;
 }
 

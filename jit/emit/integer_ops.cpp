@@ -25,6 +25,8 @@ constexpr Widths add = {CASTOR_BINARY(vpaddb), CASTOR_BINARY(vpaddw), CASTOR_BIN
                         CASTOR_BINARY(vpaddq)};
 constexpr Widths sub = {CASTOR_BINARY(vpsubb), CASTOR_BINARY(vpsubw), CASTOR_BINARY(vpsubd),
                         CASTOR_BINARY(vpsubq)};
+constexpr Widths sub_down_to_zero = {CASTOR_BINARY(vpsubusb), CASTOR_BINARY(vpsubusw), nullptr,
+                                     nullptr};
 constexpr Widths min_signed = {CASTOR_BINARY(vpminsb), CASTOR_BINARY(vpminsw),
                                CASTOR_BINARY(vpminsd), CASTOR_BINARY(vpminsq)};
 constexpr Widths min_unsigned = {CASTOR_BINARY(vpminub), CASTOR_BINARY(vpminuw),
@@ -44,6 +46,7 @@ constexpr Widths mul = {nullptr, CASTOR_BINARY(vpmullw), CASTOR_BINARY(vpmulld),
 // Products of parts of the lanes.
 constexpr Widths low_u32_product = {nullptr, nullptr, nullptr, CASTOR_BINARY(vpmuludq)};
 constexpr Widths i16_pair_dot = {nullptr, nullptr, CASTOR_BINARY(vpmaddwd), nullptr};
+constexpr Widths u8_pair_dot = {nullptr, CASTOR_BINARY(vpmaddubsw), nullptr, nullptr};
 constexpr Widths high_u16_product = {nullptr, nullptr, CASTOR_BINARY(vpmulhuw), nullptr};
 
 /// A mask of the low byte of each 16-bit lane.
@@ -176,6 +179,10 @@ void reserve_byte_product(LaneEmitter& emitter, const LaneInst& inst) {
 }
 
 void emit_mul_low_u32(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, low_u32_product); }
+void emit_sub_down_to_zero(LaneEmitter& e, const LaneInst& i) {
+  emit_binary(e, i, sub_down_to_zero);
+}
+void emit_dot_u8_pair(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, u8_pair_dot); }
 void emit_dot_i16_pairs(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, i16_pair_dot); }
 void emit_mul_high_u16(LaneEmitter& e, const LaneInst& i) { emit_binary(e, i, high_u16_product); }
 

@@ -14,6 +14,8 @@ void emit_max_signed(LaneEmitter& emitter, const LaneInst& inst);
 void emit_max_unsigned(LaneEmitter& emitter, const LaneInst& inst);
 void emit_mul(LaneEmitter& emitter, const LaneInst& inst);
 void emit_mul_low_u32(LaneEmitter& emitter, const LaneInst& inst);
+void emit_sub_down_to_zero(LaneEmitter& emitter, const LaneInst& inst);
+void emit_dot_u8_pair(LaneEmitter& emitter, const LaneInst& inst);
 void emit_dot_i16_pairs(LaneEmitter& emitter, const LaneInst& inst);
 void emit_add_dot_i16_pairs(LaneEmitter& emitter, const LaneInst& inst);
 void emit_mul_high_u16(LaneEmitter& emitter, const LaneInst& inst);

@@ -79,6 +79,12 @@ bool collects(const LaneProgram& program) {
   });
 }
 
+/// The program's `join`, or 0 where it has none.
+LaneId join_of(const LaneProgram& program) {
+  const auto join = std::ranges::find(program.code, LaneOp::join, &LaneInst::op);
+  return join == program.code.end() ? 0 : static_cast<LaneId>(join - program.code.begin());
+}
+
 }  // namespace
 
 OwnedVector::~OwnedVector() {
@@ -95,6 +101,8 @@ LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgra
     : code_(code),
       target_(target),
       program_(program),
+      chunk_lanes_(lanes),
+      join_(join_of(program)),
       lanes_(lanes),
       locations_(program.code.size()),
       last_use_(program.code.size(), no_lane),
@@ -120,7 +128,9 @@ LaneEmitter::LaneEmitter(Assembler& code, const Target& target, const LaneProgra
   const int scratch = scratch_vectors_of(program_, target_, pending_vectors);
   for (LoopLevel level : {LoopLevel::nest, LoopLevel::row, LoopLevel::chunk}) {
     const int pending = level == LoopLevel::nest ? 0 : pending_vectors;
-    const int free = std::popcount(free_vectors_) - max_alive(level) - pending - scratch;
+    const int first_half = join_ > 0 && level == LoopLevel::chunk ? 1 : 0;
+    const int free =
+        std::popcount(free_vectors_) - max_alive(level) - first_half - pending - scratch;
     pinnable_ = std::max(0, level == LoopLevel::nest ? free : std::min(pinnable_, free));
   }
   plan_hoisted();
@@ -192,7 +202,7 @@ void LaneEmitter::emit_pinned_constants() {
 }
 
 void LaneEmitter::emit_constant(const LaneInst& inst, int vector) {
-  const int bits = register_bits(inst.type);
+  const int bits = std::min(register_bits(inst.type), target_.vector_bits());  // of halves: wider
   const Xbyak::Xmm to = vector_register(vector, bits);
   const auto value = static_cast<uint64_t>(inst.imm);
   if (value == 0) {
@@ -293,12 +303,31 @@ CodeNote LaneEmitter::note_of(LaneId id, CodeSection section, int number) const 
 
 void LaneEmitter::emit_chunk(std::span<Source* const> sources, std::span<Sink* const> sinks,
                              CodeSection section, int number) {
-  for (LaneId id = 0; id < static_cast<LaneId>(program_.code.size()); ++id) {
+  if (join_ > 0 && !is_hoisted(join_)) emit_halves(sources, section, number);
+  emit_range(join_, static_cast<LaneId>(program_.code.size()), sources, sinks, section, number);
+  first_half_ = {};
+  current_ = no_lane;
+}
+
+/// Emits what is done for one half of a chunk after the other. Both leave the value that is joined;
+/// its first half keeps a register of its own.
+void LaneEmitter::emit_halves(std::span<Source* const> sources, CodeSection section, int number) {
+  emit_range(0, join_, sources, {}, section, number);
+  current_ = join_;
+  first_half_ = take(program_.code[static_cast<size_t>(join_)].a);
+  half_ = 1;
+  emit_range(0, join_, sources, {}, section, number);
+  half_ = 0;
+}
+
+/// Emits the instructions from `begin` to before `end` that are of chunks.
+void LaneEmitter::emit_range(LaneId begin, LaneId end, std::span<Source* const> sources,
+                             std::span<Sink* const> sinks, CodeSection section, int number) {
+  for (LaneId id = begin; id < end; ++id) {
     if (is_constant(id) || is_hoisted(id)) continue;
     const Section noted(code_, note_of(id, section, number));
     emit(id, sources, sinks);
   }
-  current_ = no_lane;
 }
 
 void LaneEmitter::emit_hoisted(LoopLevel level, std::span<Source* const> sources) {
@@ -318,6 +347,7 @@ void LaneEmitter::emit_hoisted(LoopLevel level, std::span<Source* const> sources
     const Section noted(code_, note_of(id, section, CodeNote::no_number));
     emit_keep_in_slot(id);
   }
+  lanes_ = chunk_lanes_;
   current_ = no_lane;
 }
 
@@ -342,6 +372,7 @@ void LaneEmitter::emit_keep_in_slot(LaneId id) {
 void LaneEmitter::emit(LaneId id, std::span<Source* const> sources, std::span<Sink* const> sinks) {
   const LaneInst& inst = program_.code[static_cast<size_t>(id)];
   current_ = id;
+  lanes_ = id < join_ ? chunk_lanes_ / 2 : chunk_lanes_;
   operands_.clear();
   for_each_operand(inst, [&](LaneId operand) { operands_.push_back(operand); });
   if (inst.op == LaneOp::load) {

@@ -145,7 +145,12 @@ class LaneEmitter {
   const Target& target() const { return target_; }
   const LaneProgram& program() const { return program_; }
   bool has_avx512() const { return target_.has_avx512(); }
+  /// Lanes of what is being emitted: of a chunk, or of a half of it.
   int lanes() const { return lanes_; }
+  /// Which half of a chunk is being emitted, where instructions are for halves; else 0.
+  int half() const { return half_; }
+  /// The register with the first half of a joined value, which may be the second's.
+  Xbyak::Xmm first_half(LaneId joined);
   /// Bits of a register that holds a chunk of such lanes.
   int register_bits(LaneType type) const { return lanes_ * bits_of(type); }
   LaneType type_of(LaneId id) const { return program_.code[static_cast<size_t>(id)].type; }
@@ -220,6 +225,9 @@ class LaneEmitter {
   int max_alive(LoopLevel level) const;
   void plan_hoisted();
   void emit(LaneId id, std::span<Source* const> sources, std::span<Sink* const> sinks);
+  void emit_halves(std::span<Source* const> sources, CodeSection section, int number);
+  void emit_range(LaneId begin, LaneId end, std::span<Source* const> sources,
+                  std::span<Sink* const> sinks, CodeSection section, int number);
   void note_lanes();
   CodeNote note_of(LaneId id, CodeSection section, int number) const;
   void emit_keep_in_slot(LaneId id);
@@ -247,7 +255,11 @@ class LaneEmitter {
   Assembler& code_;
   const Target& target_;
   const LaneProgram& program_;
-  const int lanes_;
+  const int chunk_lanes_;
+  const LaneId join_;  ///< the instruction before which all are for halves of chunks; 0: none are
+  int lanes_;
+  int half_ = 0;
+  OwnedVector first_half_;  ///< of what is joined, while the second half is emitted
   BytesApart bytes_apart_ = BytesApart::by_permutation;
   std::vector<Location> locations_;
   std::vector<LaneId> last_use_;

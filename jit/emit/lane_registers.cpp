@@ -190,6 +190,11 @@ void LaneEmitter::emit_jump_if_any(LaneId mask, const Xbyak::Label& to) {
   code_.jne(to, Xbyak::CodeGenerator::T_NEAR);
 }
 
+Xbyak::Xmm LaneEmitter::first_half(LaneId joined) {
+  // What is hoisted is the same in both halves.
+  return is_hoisted(joined) ? use(joined) : first_half_.as(128);
+}
+
 OwnedMask LaneEmitter::scratch_mask() { return {*this, allocate_mask()}; }
 
 OwnedSlot LaneEmitter::scratch_slot() { return {*this, take_slot()}; }

@@ -6,6 +6,8 @@
 #include "jit/emit/e5m2_encoder.hpp"
 #include "jit/emit/e5m2_encoder_avx2.hpp"
 #include "jit/emit/f4_encoder.hpp"
+#include "jit/emit/fnuz_encoder.hpp"
+#include "jit/emit/nf4_encoder.hpp"
 #include "jit/emit/nine_bit_encoder.hpp"
 #include "jit/emit/power_encoder.hpp"
 #include "jit/emit/resize_ops.hpp"
@@ -34,7 +36,12 @@ Narrowing narrowing_to_16_bits(Narrowing narrowing) {
     case Narrowing::look_up_9_bits:
     case Narrowing::f16_to_f4:
     case Narrowing::bf16_to_f4:
+    case Narrowing::f16_to_nf4:
+    case Narrowing::bf16_to_nf4:
     case Narrowing::bf16_to_power:
+    case Narrowing::fnuz_code:
+    case Narrowing::bf16_to_fnuz:
+    case Narrowing::f16_to_e5m2fnuz:
     case Narrowing::f16_to_e5m2: return Narrowing::truncate;
     case Narrowing::high_half_to_power:
     case Narrowing::encode_high_half: return Narrowing::high_half;
@@ -57,6 +64,11 @@ std::unique_ptr<Encoder> encoder_of(const LaneInst& store, ElementType element,
     case Narrowing::signed_code: return std::make_unique<SignedCodeEncoder>(element);
     case Narrowing::f16_to_f4: return std::make_unique<F4Encoder>(ElementType::f16);
     case Narrowing::bf16_to_f4: return std::make_unique<F4Encoder>(ElementType::bf16);
+    case Narrowing::f16_to_nf4: return std::make_unique<Nf4Encoder>(ElementType::f16);
+    case Narrowing::bf16_to_nf4: return std::make_unique<Nf4Encoder>(ElementType::bf16);
+    case Narrowing::bf16_to_fnuz: return std::make_unique<Bf16FnuzEncoder>(element);
+    case Narrowing::fnuz_code: return std::make_unique<FnuzEncoder>();
+    case Narrowing::f16_to_e5m2fnuz: return std::make_unique<E5m2FnuzEncoder>();
     case Narrowing::bf16_to_power:
     case Narrowing::high_half_to_power: return std::make_unique<PowerEncoder>();
     case Narrowing::f16_to_e5m2:
@@ -101,13 +113,21 @@ void emit_load_lanes_masked(LaneEmitter& emitter, const Xmm& to, const Xbyak::Ad
 }
 
 void MemorySource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
-  const ChunkAddress chunk = locator_.emit_chunk_address(operand_, 0);
+  ChunkAddress chunk = locator_.emit_chunk_address(operand_, 0);
   const int lane_bits = bits_of(inst.type);
+  const int elements_before = emitter.half() * emitter.lanes();
+  chunk.displacement += elements_before * lane_bits_of(element_) / 8;
   const Xbyak::Address from = address_of(emitter.code(), chunk);
   if (unpacker_ && chunk.mode == ChunkMode::whole) return unpacker_->emit_unpack(emitter, from, to);
   if (chunk.mode != ChunkMode::masked)
     return emit_load_lanes(emitter, to, from, element_, lane_bits);
-  emit_load_lanes_masked(emitter, to | tail_mask | Xbyak::util::T_z, from, element_, lane_bits);
+  if (elements_before == 0) {
+    return emit_load_lanes_masked(emitter, to | tail_mask | Xbyak::util::T_z, from, element_,
+                                  lane_bits);
+  }
+  const OwnedMask later = emitter.scratch_mask();
+  emitter.code().kshiftrq(later.get(), tail_mask, static_cast<uint8_t>(elements_before));
+  emit_load_lanes_masked(emitter, to | later.get() | Xbyak::util::T_z, from, element_, lane_bits);
 }
 
 void MemorySink::reserve_constants(LaneEmitter& emitter) {
@@ -139,6 +159,11 @@ void MemorySink::set_store(const LaneInst& inst, const LaneProgram& program) {
   if (looks_up(inst.narrowing)) table_ = &program.tables[static_cast<size_t>(inst.table)];
 }
 
+/// Whether the encoder packs codes in the mode that chunks are in.
+bool MemorySink::makes_nibbles() const {
+  return encoder_ && encoder_->makes_nibbles() && locator_.mode(operand_) == ChunkMode::whole;
+}
+
 /// Adds a chunk. True when that completes a vector of bytes or elements, which is then in `full`.
 bool MemorySink::emit_collect(LaneEmitter& emitter, const LaneInst& inst, OwnedVector& full) {
   OwnedVector packed;
@@ -160,7 +185,9 @@ bool MemorySink::emit_collect(LaneEmitter& emitter, const LaneInst& inst, OwnedV
     return false;
   }
   const int bits = emitter.target().vector_bits();
-  full = encoder_->emit_encode(emitter, first_vector_->as(bits), packed.as(bits));
+  const Xmm first = first_vector_->as(bits);
+  full = makes_nibbles() ? encoder_->emit_encode_nibbles(emitter, first, packed.as(bits))
+                         : encoder_->emit_encode(emitter, first, packed.as(bits));
   first_vector_.reset();
   return true;
 }
@@ -174,6 +201,12 @@ void MemorySink::emit_store_vector(LaneEmitter& emitter, const ChunkAddress& to,
   if (!bit_packer_ || as_bytes) {
     const Stores stores = as_bytes ? Stores::cached : locator_.stores();
     return emit_store_whole(code, address, full.as(bits), bits, stores);
+  }
+  if (makes_nibbles()) {
+    constexpr int packed_bits = 256;
+    const bool streams = has_streaming_stores(emitter.target(), element_);
+    return emit_store_whole(code, address, full.as(packed_bits), packed_bits,
+                            streams ? locator_.stores() : Stores::cached);
   }
   const bool clean = store_.narrowing == Narrowing::fits_unsigned ||
                      store_.narrowing == Narrowing::saturate_to_unsigned ||

@@ -119,6 +119,7 @@ class MemorySink : public Sink {
   ElementType element_;
   bool packs_;
   OperandLocator& locator_;
+  bool makes_nibbles() const;
   void emit_store_looked_up(LaneEmitter& emitter, const LaneInst& inst);
   void emit_store_vector(LaneEmitter& emitter, const ChunkAddress& to, OwnedVector full);
 

@@ -16,11 +16,15 @@ class MergedBytesEncoder : public Encoder {
   void reserve_constants(LaneEmitter& emitter) const final;
   OwnedVector emit_encode(LaneEmitter& emitter, const Xbyak::Xmm& low,
                           const Xbyak::Xmm& high) const final;
+  bool makes_nibbles() const final { return code_bits_ == 4; }
+  OwnedVector emit_encode_nibbles(LaneEmitter& emitter, const Xbyak::Xmm& low,
+                                  const Xbyak::Xmm& high) const final;
 
  protected:
-  /// `constants`: the vectors that `emit_codes` wants in registers.
-  explicit MergedBytesEncoder(std::vector<std::vector<uint8_t>> constants);
-  /// Emits the code of each lane, at the position of its bytes. Both may be overwritten.
+  /// `constants`: the vectors that `emit_codes` wants in registers. `code_bits`: 8, or 4.
+  explicit MergedBytesEncoder(std::vector<std::vector<uint8_t>> constants, int code_bits = 8);
+  /// Emits the code of each lane, at the position of its bytes, with anything above `code_bits`.
+  /// Both may be overwritten.
   virtual OwnedVector emit_codes(LaneEmitter& emitter, OwnedVector upper,
                                  OwnedVector lower) const = 0;
 
@@ -33,7 +37,11 @@ class MergedBytesEncoder : public Encoder {
                              OwnedVector& fallback);
 
  private:
+  OwnedVector emit_unordered(LaneEmitter& emitter, const Xbyak::Xmm& low,
+                             const Xbyak::Xmm& high) const;
+
   const std::vector<std::vector<uint8_t>> constants_;
+  const int code_bits_;
   const ByteOrder order_;
 };
 

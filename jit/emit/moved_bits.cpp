@@ -9,6 +9,7 @@
 #include "ir/types/storage.hpp"
 #include "jit/emit/code_map.hpp"
 #include "jit/emit/op_helpers.hpp"
+#include "jit/emit/vector_constant.hpp"
 
 namespace castor::jit {
 
@@ -44,6 +45,15 @@ std::vector<Matrices> matrices_of(ElementType from, ElementType to,
   return bytes;
 }
 
+/// What becomes of codes of four bits that are cut to `bits`.
+std::vector<uint8_t> low_bits(int bits) {
+  std::vector<uint8_t> codes(16);
+  for (size_t code = 0; code < codes.size(); ++code) {
+    codes[code] = static_cast<uint8_t>(code & ((1u << bits) - 1));
+  }
+  return codes;
+}
+
 /// Whether that many bytes are loaded and stored without a mask.
 bool is_register_size(int bytes) { return bytes >= 8 && std::has_single_bit(unsigned(bytes)); }
 
@@ -54,6 +64,7 @@ struct MovedBits::Block {
   LaneEmitter& emitter;
   const Frame& frame;
   std::vector<OwnedVector> orders;  ///< the order of each work vector's bytes, then that of results
+  std::vector<OwnedVector> tables;  ///< what becomes of the lower and the upper half of a byte
   OwnedVector source;
   OwnedVector result;
   OwnedVector product;
@@ -65,17 +76,21 @@ std::unique_ptr<MovedBits> MovedBits::of(ElementType from, ElementType to,
                                          const std::vector<uint8_t>& map, const Target& target) {
   const bool has_instructions =
       target.supports(Feature::gfni) && target.supports(Feature::avx512_vbmi);
-  if (!has_instructions || !moves_bits(map)) return nullptr;
-  return std::unique_ptr<MovedBits>(new MovedBits(from, to, map));
+  if (!has_instructions) return nullptr;
+  if (moves_bits(map)) return std::unique_ptr<MovedBits>(new MovedBits(from, to, map, {}));
+  if (bits_of(from) != 4 || bits_of(to) > 4) return nullptr;
+  return std::unique_ptr<MovedBits>(new MovedBits(from, to, low_bits(bits_of(to)), map));
 }
 
-MovedBits::MovedBits(ElementType from, ElementType to, const std::vector<uint8_t>& map)
+MovedBits::MovedBits(ElementType from, ElementType to, const std::vector<uint8_t>& moves,
+                     std::vector<uint8_t> replaced)
     : from_(from),
       to_(to),
+      replaced_(std::move(replaced)),
       groups_(vector_bytes / std::max(bits_of(from), bits_of(to)) / products_at_once *
               products_at_once),
       blocks_(std::clamp(vector_bytes / groups_, 1, 4)) {
-  const std::vector<Matrices> bytes = matrices_of(from, to, map);
+  const std::vector<Matrices> bytes = matrices_of(from, to, moves);
   size_t terms = 1;
   for (const Matrices& matrices : bytes) terms = std::max(terms, matrices.size());
   keeps_order_ = bits_of(from) == bits_of(to) && terms == 1;
@@ -116,6 +131,7 @@ void MovedBits::emit(Stores stores, LaneEmitter& emitter, const Frame& frame,
   Block block{emitter,
               frame,
               {},
+              {},
               emitter.scratch(),
               emitter.scratch(),
               emitter.scratch(),
@@ -131,6 +147,13 @@ void MovedBits::emit(Stores stores, LaneEmitter& emitter, const Frame& frame,
       if (!keeps_order_) keep(products.order);
     }
     if (has_order_) keep(order_);
+    for (const int up : {0, 4}) {
+      if (replaced_.empty()) continue;
+      block.tables.push_back(emitter.scratch());
+      code.vmovups(block.tables.back().as(512),
+                   code.constant(vector_constant<uint8_t>(
+                       512, [&](int i) { return replaced_[static_cast<size_t>(i % 16)] << up; })));
+    }
     const auto emit_mask = [&](const OwnedMask& mask, int bytes) {
       if (is_register_size(bytes)) return;
       code.mov(gpr::scratch, (uint64_t{1} << bytes) - 1);
@@ -164,6 +187,7 @@ void MovedBits::emit_block(const Block& block, int index, Stores stores) const {
   } else {
     code.vmovups(as(block.source, source_bytes()), from);
   }
+  if (!replaced_.empty()) emit_replace(block);
   emit_products(block);
   const Xbyak::RegExp sink = block.frame.emit_pointer(1) + gpr::scratch;
   const Xbyak::Address to = code.ptr[sink + index * sink_bytes()];
@@ -183,12 +207,25 @@ void MovedBits::emit_block(const Block& block, int index, Stores stores) const {
   }
 }
 
+/// A permutation takes six bits of each byte: of the upper two its tables know nothing.
+void MovedBits::emit_replace(const Block& block) const {
+  Assembler& code = block.emitter.code();
+  const Zmm source(block.source.as(512).getIdx());
+  const Zmm upper(block.product.as(512).getIdx());
+  const auto table = [&](size_t half) { return Zmm(block.tables[half].as(512).getIdx()); };
+  code.vpsrlw(upper, source, 4);
+  code.vpermb(source, source, table(0));
+  code.vpermb(upper, upper, table(1));
+  code.vpord(source, source, upper);
+}
+
 /// Sums of the work vectors, then of their parts, halves first.
 void MovedBits::emit_products(const Block& block) const {
   Assembler& code = block.emitter.code();
   const Zmm source(block.source.as(512).getIdx());
   const Zmm result(block.result.as(512).getIdx());
   const Zmm product(block.product.as(512).getIdx());
+  if (keeps_order_ && !replaced_.empty()) return code.vmovdqa64(result, source);  // none is moved
   for (size_t i = 0; i < products_.size(); ++i) {
     const Zmm& to = i == 0 ? result : product;
     if (!keeps_order_) code.vpermb(to, Zmm(block.orders[i].as(512).getIdx()), source);

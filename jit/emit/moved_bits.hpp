@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Codes that are made of codes by moving their bits: from one layout to another, to fewer bits, to
-// more by zeros or the sign. Elements are never unpacked. Each byte of the result is a sum, without
+// more by zeros or the sign. Codes of four bits are first replaced by what becomes of them, where
+// that is no such move. Elements are never unpacked. Each byte of the result is a sum, without
 // carries, of products of bytes by matrices of bits (GFNI): a permutation brings the bytes together
 // that are multiplied by the same matrix, one product takes eight of them, and a last permutation
 // puts results in order.
@@ -20,8 +21,8 @@ namespace castor::jit {
 /// their groups of eight elements follow each other, since they share a matrix.
 class MovedBits final : public PackedLoop {
  public:
-  /// Null where a code is not the sum of what its bits become, and on targets without these
-  /// products. `map`: what becomes of each code.
+  /// Null where a code, unless it has four bits and its result no more, is not the sum of what its
+  /// bits become, and on targets without these products. `map`: what becomes of each code.
   static std::unique_ptr<MovedBits> of(ElementType from, ElementType to,
                                        const std::vector<uint8_t>& map, const Target& target);
 
@@ -39,17 +40,22 @@ class MovedBits final : public PackedLoop {
   };
   struct Block;
 
-  MovedBits(ElementType from, ElementType to, const std::vector<uint8_t>& map);
+  /// `moves`: what becomes of each code in the end, if it is moved only. `replaced`: what becomes
+  /// of codes of four bits before; empty: nothing.
+  MovedBits(ElementType from, ElementType to, const std::vector<uint8_t>& moves,
+            std::vector<uint8_t> replaced);
   int block_elements() const { return 8 * groups_; }
   int source_bytes() const { return groups_ * bits_of(from_); }
   int sink_bytes() const { return groups_ * bits_of(to_); }
   /// Bytes of a part in a work vector: a power of two.
   int part_bytes() const;
   void emit_block(const Block& block, int index, Stores stores) const;
+  void emit_replace(const Block& block) const;
   void emit_products(const Block& block) const;
 
   ElementType from_;
   ElementType to_;
+  std::vector<uint8_t> replaced_;
   int groups_;     ///< groups of eight elements in a block: a multiple of eight
   int blocks_;     ///< blocks that an iteration does
   int parts_ = 1;  ///< parts that a work vector has, to be added to one: a power of two

@@ -18,6 +18,7 @@
 #include "jit/emit/row_table.hpp"
 #include "jit/emit/scaled_codes.hpp"
 #include "jit/emit/scaled_nibbles.hpp"
+#include "jit/lane/halves.hpp"
 #include "jit/lane/hoist.hpp"
 #include "jit/lane/reciprocals.hpp"
 
@@ -545,7 +546,9 @@ Result<MachineCode> emit_nest(const Nest& nest, const NestForm& form, const Targ
                               const EmitOptions& options) {
   const ChunkPlan plan = plan_chunks(nest, form, target);
   Nest reduced = nest;
-  reduced.program = with_reciprocals(nest.program, source_levels(nest, form, plan));
+  reduced.program = plan.joins_halves
+                        ? with_joined_halves(nest.program)
+                        : with_reciprocals(nest.program, source_levels(nest, form, plan));
   return assemble(fmt::format("tier {}", name_of(target.tier)), options,
                   [&](const CodeBuffer& buffer) {
                     return NestEmitter(reduced, form, plan, target, buffer).emit();

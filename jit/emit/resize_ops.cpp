@@ -126,4 +126,18 @@ void emit_widen_to_high_half(LaneEmitter& emitter, const LaneInst& inst) {
   code.vpslld(to, to, 16);
 }
 
+void emit_join(LaneEmitter& emitter, const LaneInst& inst) {
+  Assembler& code = emitter.code();
+  const int half_bits = emitter.register_bits(inst.type) / 2;
+  const Xmm second = vector_register(emitter.use(inst.a).getIdx(), half_bits);
+  const Xmm first = emitter.first_half(inst.a);
+  const Xmm to = emitter.define();
+  if (half_bits == 256) {
+    const auto whole = [](const Xmm& half) { return Xbyak::Zmm(half.getIdx()); };
+    return code.vinserti64x4(whole(to), whole(first), Xbyak::Ymm(second.getIdx()), 1);
+  }
+  const auto whole = [](const Xmm& half) { return Xbyak::Ymm(half.getIdx()); };
+  code.vinserti128(whole(to), whole(first), second, 1);
+}
+
 }  // namespace castor::jit

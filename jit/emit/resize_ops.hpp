@@ -11,6 +11,7 @@ void emit_extend_sign(LaneEmitter& emitter, const LaneInst& inst);
 void emit_truncate(LaneEmitter& emitter, const LaneInst& inst);
 void emit_combine_halves(LaneEmitter& emitter, const LaneInst& inst);
 void emit_widen_to_high_half(LaneEmitter& emitter, const LaneInst& inst);
+void emit_join(LaneEmitter& emitter, const LaneInst& inst);
 
 /// The permutation that widen_to_high_half needs in a register for that many lanes (AVX-512).
 std::vector<uint8_t> high_half_order(int lanes);

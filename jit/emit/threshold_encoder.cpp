@@ -49,10 +49,6 @@ OwnedVector ThresholdEncoder::emit_encode(LaneEmitter& emitter, const Xmm& low,
   const OwnedVector low_bytes = emit_bytes_of_lanes(emitter, low, high, BytePart::lower, form);
   const OwnedVector upper_bytes = emit_bytes_of_lanes(emitter, low, high, BytePart::upper, form);
   const OwnedVector low_bits = emit_low_bits(emitter, low_bytes.as(vector_bits));
-  if (table_.sign == ThresholdTable::selects) {
-    emit_select_by_sign(emitter, upper_bytes.as(vector_bits), indices.as(vector_bits),
-                        low_bits.as(vector_bits));
-  }
   OwnedVector codes = emitter.scratch();
   const Xmm result = codes.as(vector_bits);
   {
@@ -114,24 +110,6 @@ OwnedVector ThresholdEncoder::emit_low_bits(LaneEmitter& emitter, const Xmm& low
   return result;
 }
 
-/// Negative numbers have the upper buckets, and their low bits count backward.
-void ThresholdEncoder::emit_select_by_sign(LaneEmitter& emitter, const Xmm& upper,
-                                           const Xmm& indices, const Xmm& low_bits) const {
-  Assembler& code = emitter.code();
-  const OwnedMask negative = emitter.scratch_mask();
-  code.vpmovb2m(negative.get(), zmm(upper));
-  {
-    OwnedVector fallback;
-    const Xmm first =
-        emitter.vector(repeated_constant<uint8_t>(vector_bits, first_negative_bucket), fallback);
-    code.vpaddb(zmm(indices) | negative.get(), zmm(indices), zmm(first));
-  }
-  OwnedVector fallback;
-  const Xmm mask =
-      emitter.vector(repeated_constant<uint8_t>(vector_bits, (1 << table_.shift) - 1), fallback);
-  code.vpsubb(zmm(low_bits) | negative.get(), zmm(mask), zmm(low_bits));
-}
-
 void ThresholdEncoder::emit_add_one_from_threshold(LaneEmitter& emitter, const Xmm& codes,
                                                    const Xmm& thresholds,
                                                    const Xmm& low_bits) const {
@@ -146,7 +124,6 @@ void ThresholdEncoder::emit_add_one_from_threshold(LaneEmitter& emitter, const X
 void ThresholdEncoder::emit_apply_sign(LaneEmitter& emitter, const Xmm& codes,
                                        const Xmm& upper) const {
   Assembler& code = emitter.code();
-  if (table_.sign == ThresholdTable::selects) return;
   if (table_.sign == ThresholdTable::negative_is_zero) {
     const OwnedMask negative = emitter.scratch_mask();
     const OwnedMask positive = emitter.scratch_mask();

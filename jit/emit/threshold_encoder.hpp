@@ -23,8 +23,6 @@ class ThresholdEncoder final : public Encoder {
   OwnedVector emit_bucket_indices(LaneEmitter& emitter, const Xbyak::Xmm& floats,
                                   const OwnedMask& nans) const;
   OwnedVector emit_low_bits(LaneEmitter& emitter, const Xbyak::Xmm& low_bytes) const;
-  void emit_select_by_sign(LaneEmitter& emitter, const Xbyak::Xmm& upper, const Xbyak::Xmm& indices,
-                           const Xbyak::Xmm& low_bits) const;
   void emit_add_one_from_threshold(LaneEmitter& emitter, const Xbyak::Xmm& codes,
                                    const Xbyak::Xmm& thresholds, const Xbyak::Xmm& low_bits) const;
   void emit_apply_sign(LaneEmitter& emitter, const Xbyak::Xmm& codes,

@@ -62,6 +62,12 @@ class LaneBuilder {
   LaneId bit_not(LaneId a);
   /// Zeros above a 32-bit lane's highest one; 32 of 0.
   LaneId leading_zeros(LaneId a);
+  /// The difference of unsigned numbers of 8 or 16 bits, 0 where it is negative.
+  LaneId sub_down_to_zero(LaneId a, LaneId b) { return binary(LaneOp::sub_down_to_zero, a, b); }
+  /// Per 16-bit lane, the sum of the products of a's unsigned bytes and b's signed ones, saturated.
+  LaneId dot_u8_pair(LaneId a, LaneId b) {
+    return append({.op = LaneOp::dot_u8_pair, .type = LaneType::i16, .a = a, .b = b});
+  }
   /// Per 32-bit lane, the sum of the product of the lower i16 halves and that of the upper ones.
   LaneId dot_i16_pairs(LaneId a, LaneId b) {
     return append({.op = LaneOp::dot_i16_pairs, .type = LaneType::i32, .a = a, .b = b});
@@ -205,7 +211,8 @@ class LaneBuilder {
   LaneId f64_to_f16(LaneId a) { return unary(LaneOp::f64_to_f16, LaneType::f16, a); }
   /// Rounds to odd, to ten significant bits: an inexact result gets an odd significand, so that
   /// rounding it once more to a format at least two bits shorter is rounding the exact value once.
-  /// (Boldo and Melquiond, "When double rounding is odd".) Enough for eight bits and bf16's range.
+  /// (Boldo and Melquiond, "When double rounding is odd".) Enough for eight bits and bf16's range;
+  /// what is above f32's numbers becomes the largest of them or infinity.
   LaneId f64_to_f32_odd(LaneId a);
   /// The same to 24 bits, for a value that will be rounded to a format without f32's range: what is
   /// below f32's normal numbers may become anything that is rounded to zero, and what is above its
@@ -269,6 +276,9 @@ class LaneBuilder {
   LaneId combine_halves(LaneId upper, LaneId lower) {
     return append({.op = LaneOp::combine_halves, .type = LaneType::i64, .a = upper, .b = lower});
   }
+  /// f32 whose lowest bit is set where a has one of its lowest `dropped_bits`; without AVX-512 the
+  /// nearest to a with those bits folded into the next.
+  LaneId f64_to_f32_marked(LaneId a, int dropped_bits);
   LaneId i64_to_f64_odd(LaneId a, bool is_signed);
   LaneId u32_to_f32(LaneId high, LaneId low);
   LaneId u32_to_f32_odd(LaneId a);

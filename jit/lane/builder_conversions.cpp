@@ -17,15 +17,17 @@ constexpr uint64_t bits_of_2_84 = 0x4530000000000000;
 
 LaneId LaneBuilder::f64_to_f32_odd(LaneId a) {
   // Ten significant bits convert exactly down to 2^-140, where bf16 has long rounded to zero.
-  return f64_to_f32(fold_low_bits(a, 43));
+  return f64_to_f32_marked(a, 43);
 }
 
-LaneId LaneBuilder::f64_to_f32_odd_in_range(LaneId a) {
-  constexpr uint64_t dropped = (uint64_t{1} << 29) - 1;
-  if (!has_wide_conversions()) return f64_to_f32(fold_low_bits(a, 29));
+LaneId LaneBuilder::f64_to_f32_odd_in_range(LaneId a) { return f64_to_f32_marked(a, 29); }
+
+LaneId LaneBuilder::f64_to_f32_marked(LaneId a, int dropped_bits) {
+  if (!has_wide_conversions()) return f64_to_f32(fold_low_bits(a, dropped_bits));
   const auto toward_zero = static_cast<int64_t>(LaneRounding::toward_zero);
   const LaneId cut = unary(LaneOp::f64_to_f32, LaneType::f32, a, toward_zero);
-  const LaneId is_inexact = mask_resize(any_bits(a, constant(LaneType::i64, dropped)), 32);
+  const LaneId dropped = constant(LaneType::i64, (uint64_t{1} << dropped_bits) - 1);
+  const LaneId is_inexact = mask_resize(any_bits(a, dropped), 32);
   return select(is_inexact, bit_or(cut, constant(LaneType::i32, 1)), cut);
 }
 

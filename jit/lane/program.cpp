@@ -29,10 +29,12 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::constant, "constant", false},
     {LaneOp::add, "add", false},
     {LaneOp::sub, "sub", false},
+    {LaneOp::sub_down_to_zero, "sub_down_to_zero", false},
     {LaneOp::mul, "mul", false},
     {LaneOp::mul_low_u32, "mul_low_u32", false},
     {LaneOp::dot_i16_pairs, "dot_i16_pairs", false},
     {LaneOp::add_dot_i16_pairs, "add_dot_i16_pairs", false},
+    {LaneOp::dot_u8_pair, "dot_u8_pair", false},
     {LaneOp::mul_high_u16, "mul_high_u16", false},
     {LaneOp::bit_and, "and", false},
     {LaneOp::bit_or, "or", false},
@@ -100,6 +102,7 @@ constexpr std::array<LaneOpInfo, lane_op_count> table = {{
     {LaneOp::float_to_unsigned, "float_to_unsigned", true},
     {LaneOp::look_up, "look_up", false},
     {LaneOp::look_up_i32, "look_up_i32", false},
+    {LaneOp::join, "join", false},
 }};
 
 constexpr bool table_is_in_enum_order() {
@@ -231,12 +234,13 @@ bool uses_float_state(Fold fold) {
 
 std::string_view name_of(Narrowing narrowing) {
   constexpr std::string_view names[] = {
-      "truncate",           "high_half",       "saturate_to_signed", "saturate_to_unsigned",
-      "fits_signed",        "fits_unsigned",   "look_up_16",         "look_up_upper_16",
-      "look_up_i16",        "encode_16_bits",  "encode_high_half",   "signed_code",
-      "f16_to_e5m2",        "f16_to_f4",       "bf16_to_f4",         "bf16_to_power",
-      "high_half_to_power", "magnitude_code",  "look_up_i8",         "look_up_u8",
-      "look_up_9_bits",     "encode_by_class", "from_unsigned"};
+      "truncate",      "high_half",          "saturate_to_signed", "saturate_to_unsigned",
+      "fits_signed",   "fits_unsigned",      "look_up_16",         "look_up_upper_16",
+      "look_up_i16",   "encode_16_bits",     "encode_high_half",   "signed_code",
+      "f16_to_e5m2",   "f16_to_e5m2fnuz",    "bf16_to_fnuz",       "fnuz_code",
+      "f16_to_f4",     "bf16_to_f4",         "f16_to_nf4",         "bf16_to_nf4",
+      "bf16_to_power", "high_half_to_power", "magnitude_code",     "look_up_i8",
+      "look_up_u8",    "look_up_9_bits",     "encode_by_class",    "from_unsigned"};
   static_assert(std::size(names) == static_cast<size_t>(Narrowing::from_unsigned) + 1);
   return names[static_cast<size_t>(narrowing)];
 }

@@ -90,9 +90,16 @@ enum class Narrowing : uint8_t {
   /// 32-bit lanes that hold i16 become codes of a small float: bit 15 is the sign, the bits from
   /// 7 - mantissa bits on are the magnitude's code, and those between count for nothing (AVX-512).
   signed_code,
-  f16_to_e5m2,         ///< 16-bit lanes with f16, no NaN of which is signalling, are rounded
+  f16_to_e5m2,      ///< 16-bit lanes with f16, no NaN of which is signalling, are rounded
+  f16_to_e5m2fnuz,  ///< 16-bit lanes with f16 are rounded to f8e5m2fnuz (AVX-512)
+  bf16_to_fnuz,     ///< 16-bit lanes with bf16 are rounded to a fnuz format (VBMI)
+  /// 16-bit lanes have the code of an fnuz number's magnitude in the lower byte, its highest bit
+  /// flipped, and the number's sign in bit 15 (AVX-512).
+  fnuz_code,
   f16_to_f4,           ///< 16-bit lanes with f16 are rounded to f4e2m1, to nearest even (VBMI)
   bf16_to_f4,          ///< and so is bf16
+  f16_to_nf4,          ///< 16-bit lanes with f16 become nf4 (VBMI)
+  bf16_to_nf4,         ///< and so does bf16
   bf16_to_power,       ///< 16-bit lanes with bf16 are rounded to f8e8m0, to nearest even (AVX-512)
   high_half_to_power,  ///< the upper half of 32-bit lanes is (AVX-512)
   /// 32-bit lanes hold the code of a small float's magnitude in bits 8 to 15 and zeros elsewhere;
@@ -120,10 +127,13 @@ constexpr bool looks_up_bytes(Narrowing narrowing) {
 constexpr bool encodes(Narrowing narrowing) {
   return narrowing == Narrowing::encode_16_bits || narrowing == Narrowing::encode_high_half ||
          narrowing == Narrowing::signed_code || narrowing == Narrowing::f16_to_e5m2 ||
-         narrowing == Narrowing::f16_to_f4 || narrowing == Narrowing::bf16_to_f4 ||
-         narrowing == Narrowing::bf16_to_power || narrowing == Narrowing::high_half_to_power ||
-         narrowing == Narrowing::magnitude_code || narrowing == Narrowing::look_up_9_bits ||
-         narrowing == Narrowing::encode_by_class || looks_up_bytes(narrowing);
+         narrowing == Narrowing::bf16_to_fnuz || narrowing == Narrowing::f16_to_nf4 ||
+         narrowing == Narrowing::bf16_to_nf4 || narrowing == Narrowing::f16_to_e5m2fnuz ||
+         narrowing == Narrowing::fnuz_code || narrowing == Narrowing::f16_to_f4 ||
+         narrowing == Narrowing::bf16_to_f4 || narrowing == Narrowing::bf16_to_power ||
+         narrowing == Narrowing::high_half_to_power || narrowing == Narrowing::magnitude_code ||
+         narrowing == Narrowing::look_up_9_bits || narrowing == Narrowing::encode_by_class ||
+         looks_up_bytes(narrowing);
 }
 std::string_view name_of(Narrowing narrowing);
 
@@ -139,10 +149,12 @@ enum class LaneOp : uint8_t {
   // integers
   add,
   sub,
-  mul,            // the low half of the product
-  mul_low_u32,    // of 64-bit lanes: the product of the lower halves, as u32 (AVX2)
+  sub_down_to_zero,  // of unsigned 8- and 16-bit lanes: 0 where b is more than a
+  mul,               // the low half of the product
+  mul_low_u32,       // of 64-bit lanes: the product of the lower halves, as u32 (AVX2)
   dot_i16_pairs,  // of 32-bit lanes: the sum of two products, of their lower and upper i16 halves
   add_dot_i16_pairs,  // c + dot_i16_pairs(a, b) (VNNI)
+  dot_u8_pair,        // of 16-bit lanes: the sum of its u8 halves' products with b's i8, as i16
   mul_high_u16,       // of 32-bit lanes: their u16 halves become the upper halves of the products
   bit_and,
   bit_or,
@@ -223,8 +235,11 @@ enum class LaneOp : uint8_t {
   // tables, by the lane's low bits
   look_up,      // i8 -> i8
   look_up_i32,  // i32 -> i32
+  /// All lanes of a chunk, from its two halves: everything before is done for one after the other,
+  /// and gives a (with_joined_halves).
+  join,
 };
-inline constexpr int lane_op_count = static_cast<int>(LaneOp::look_up_i32) + 1;
+inline constexpr int lane_op_count = static_cast<int>(LaneOp::join) + 1;
 std::string_view name_of(LaneOp op);
 /// Whether the instruction reads or sets MXCSR.
 bool uses_float_state(LaneOp op);
@@ -285,14 +300,10 @@ struct I32Table {
   friend bool operator==(const I32Table&, const I32Table&) = default;
 };
 
-/// The first bucket of negative numbers, where the sign selects the bucket.
-inline constexpr int first_negative_bucket = 64;
-
 /// How 16-bit floats become codes of at most 8 bits. Magnitudes with equal bits from `shift` on are
 /// a bucket: they have one code below its threshold and the next code from there on.
 struct ThresholdTable {
-  /// `selects`: buckets from 64 on are those of negative numbers, whose low bits count backward.
-  enum Sign : uint8_t { copied, copied_unless_zero, negative_is_zero, selects };
+  enum Sign : uint8_t { copied, copied_unless_zero, negative_is_zero };
   enum Nan : uint8_t { as_magnitude, constant, with_sign, with_sign_and_payload };
 
   ByteTable buckets;      ///< low byte: the code; high byte: the first low bits of the next

@@ -23,8 +23,21 @@ LaneTensor round_to_bf16(LaneBuilder& builder, LaneId value, bool may_be_nan) {
 /// The table by which a store encodes 16-bit floats, where the target can.
 std::optional<ThresholdTable> threshold_table_for(const LaneBuilder& builder, ElementType from,
                                                   ElementType to, const ConvertOptions& options) {
-  if (bits_of(to) > 8 || !builder.has_look_up(8)) return std::nullopt;
+  if (bits_of(to) > 8 || to == ElementType::nf4 || !builder.has_look_up(8)) return std::nullopt;
   return threshold_table(from, to, options);
+}
+
+/// 16-bit floats as a store encodes them by tables, where the target can.
+std::optional<Storable> encode_by_tables(LaneBuilder& builder, LaneTensor& source, ElementType to,
+                                         const ConvertOptions& options) {
+  const ElementType from = source.element();
+  if (to == ElementType::nf4 && builder.has_look_up(8)) {
+    const bool is_f16 = from == ElementType::f16;
+    return Storable{source.as_bits(), is_f16 ? Narrowing::f16_to_nf4 : Narrowing::bf16_to_nf4};
+  }
+  const auto table = threshold_table_for(builder, from, to, options);
+  if (!table) return std::nullopt;
+  return Storable{source.as_bits(), Narrowing::encode_16_bits, builder.add_threshold_table(*table)};
 }
 
 /// Whether stores round bf16 to f8e8m0.
@@ -140,6 +153,12 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
                             is_f16 ? Narrowing::f16_to_f4 : Narrowing::bf16_to_f4};
     return LaneTensor::encoded(builder, to, codes, source.as_f32(), options);
   }
+  const bool is_fnuz = to == ElementType::f8e4m3fnuz || to == ElementType::f8e5m2fnuz;
+  if (from == ElementType::bf16 && is_fnuz && !saturate && !saturate_finite &&
+      builder.has_look_up(8)) {
+    return LaneTensor::encoded(builder, to, {source.as_bits(), Narrowing::bf16_to_fnuz},
+                               source.as_f32(), options);
+  }
   if (encodes_in_f16_lanes(builder, from, to, options)) {
     const Storable codes = encode_in_f16_lanes(builder, source, to, options);
     return LaneTensor::encoded(builder, to, codes, source.as_f32(), options);
@@ -165,6 +184,13 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
     return LaneTensor::computed(builder, to,
                                 {round_to_e5m2(builder, source.as_bits()), Narrowing::high_half});
   }
+  const bool by_lanes = builder.target().has_avx512() && (!saturate || builder.has_f16_lanes());
+  if (from == ElementType::f16 && to == ElementType::f8e5m2fnuz && !saturate_finite && by_lanes) {
+    LaneId halves = source.as_bits();
+    if (saturate) halves = clamp_to_finite(builder, halves, to);
+    return LaneTensor::encoded(builder, to, {halves, Narrowing::f16_to_e5m2fnuz}, source.as_f32(),
+                               options);
+  }
   const bool to_nearest = options.rounding == Rounding::by_type;
   if (from == ElementType::f16 && to == ElementType::f8e8m0 && to_nearest &&
       builder.target().has_avx512()) {
@@ -177,14 +203,12 @@ LaneTensor convert_float_to_float(LaneBuilder& builder, LaneTensor& source, Elem
     return LaneTensor::encoded(builder, to, storable, source.as_f32(), options);
   }
   if (from == ElementType::f16 || from == ElementType::bf16) {
-    if (const auto table = threshold_table_for(builder, from, to, options)) {
-      const Storable storable = {source.as_bits(), Narrowing::encode_16_bits,
-                                 builder.add_threshold_table(*table)};
+    if (const auto codes = encode_by_tables(builder, source, to, options)) {
       LaneId value = source.as_f32();
-      if (!saturate_finite) return LaneTensor::encoded(builder, to, storable, value, options);
-      // Only the table knows the mode: what computes with the lanes rounds clamped numbers.
+      if (!saturate_finite) return LaneTensor::encoded(builder, to, *codes, value, options);
+      // Only the tables know the mode: what computes with the lanes rounds clamped numbers.
       value = clamp_finite_numbers(builder, value, to);
-      return LaneTensor::encoded(builder, to, storable, value, {});
+      return LaneTensor::encoded(builder, to, *codes, value, {});
     }
   }
   LaneId value = source.as_f32();

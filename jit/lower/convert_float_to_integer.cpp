@@ -2,6 +2,7 @@
 // Floats to integers: rounded by mode; out of range saturated (NaN -> 0) or wrapped.
 #include <algorithm>
 
+#include "jit/core/core_tuning.hpp"
 #include "jit/lower/class_table.hpp"
 #include "jit/lower/convert.hpp"
 #include "jit/lower/float_to_integer.hpp"
@@ -79,6 +80,16 @@ LaneId zero_nan(LaneBuilder& builder, LaneId is_number, LaneId value) {
                              value);
 }
 
+/// The lesser of a number that is not negative and floats that are numbers. As integers, floats
+/// that are not negative compare as they do as numbers, and negative ones are negative: conversions
+/// and the minimum of floats share Zen 4's pipes.
+LaneId bounded_above(LaneBuilder& builder, LaneId limit, LaneId value) {
+  const bool is_wide = bits_of(builder.type_of(value)) == 64;
+  return is_wide && builder.target().tuning().conversion.avoids_wide_extremes
+             ? builder.float_min(limit, value)
+             : builder.min_signed(limit, value);
+}
+
 /// At most 16 bits, and i32 from f64: clamped above in float; below, the conversion's own result
 /// (the smallest integer) saturates.
 LaneTensor saturate_to_signed(LaneBuilder& builder, LaneId value, ElementType to, Rounded rounded,
@@ -95,9 +106,7 @@ LaneTensor saturate_to_signed(LaneBuilder& builder, LaneId value, ElementType to
     return LaneTensor::computed(
         builder, to, {builder.float_to_signed(below, 32, rounded.left_to_do), narrowing});
   }
-  // As integers, floats that are not negative compare as they do as numbers, and negative ones are
-  // negative: conversions and the minimum of floats share Zen 4's pipes.
-  const LaneId below = builder.min_signed(limit, rounded.value);
+  const LaneId below = bounded_above(builder, limit, rounded.value);
   const int bits = converted_bits(lane);
   const LaneId integer = builder.float_to_signed(below, bits, rounded.left_to_do);
   return LaneTensor::computed(builder, to, {zero_nan(builder, is_number, integer), narrowing});
@@ -136,7 +145,7 @@ LaneTensor saturate_to_small_unsigned(LaneBuilder& builder, ElementType to, Lane
     return saturate_f64_to_small_unsigned(builder, to, rounded);
   }
   const LaneId limit = builder.float_constant(lane, static_cast<double>(integer_max(to)));
-  const LaneId below = !may_be_nan && has_masks ? builder.min_signed(limit, rounded.value)
+  const LaneId below = !may_be_nan && has_masks ? bounded_above(builder, limit, rounded.value)
                                                 : builder.float_min(limit, rounded.value);
   return LaneTensor::computed(
       builder, to,

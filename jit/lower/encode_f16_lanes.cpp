@@ -26,7 +26,8 @@ struct Codes {
 ///
 /// As in encode_signed, adding the power of two of a number's exponent times 2^(10 - mantissa bits)
 /// rounds it to the format's last place; the sum's low bits are the significand, and its exponent
-/// field is joined by a shift and an addition. Units that the power brings along, an even number so
+/// field is joined by a shift and an addition, or where the significand has a byte of its own by a
+/// product of the upper one. Units that the power brings along, an even number so
 /// that ties stay ties, make what is too much a multiple of the magnitudes' codes; they and the
 /// significand stay below the exponent's lowest bit that is shifted. Every product is exact and
 /// below 2^16: the format's numbers are at most 2^9, and its mantissa has at least one bit.
@@ -43,8 +44,9 @@ Codes magnitude_codes(LaneBuilder& builder, LaneId magnitude, ElementType to) {
   const LaneId normal = builder.float_max(magnitude, number(std::ldexp(1.0, 1 - format.bias)));
   const LaneId power = builder.bit_and(normal, word(builder, infinity));
   const LaneId sum = builder.float_sub_product(magnitude, power, number(-factor));
-  return {builder.add(sum, builder.shift_right(sum, shift)),
-          ((code_of_least + units) & codes) != 0};
+  const bool is_flipped = ((code_of_least + units) & codes) != 0;
+  if (shift > 8) return {builder.add(sum, builder.shift_right(sum, shift)), is_flipped};
+  return {builder.dot_u8_pair(sum, word(builder, uint64_t{1} << (16 - shift) | 1)), is_flipped};
 }
 
 LaneId unflipped(LaneBuilder& builder, Codes codes, ElementType to) {
@@ -52,16 +54,17 @@ LaneId unflipped(LaneBuilder& builder, Codes codes, ElementType to) {
   return builder.bit_xor(codes.lanes, word(builder, 1u << (bits_of(to) - 1)));
 }
 
-/// Codes with the signs of `source`, in all of its bits but the highest.
-LaneId with_signs(LaneBuilder& builder, Codes codes, LaneId source, ElementType to) {
+/// Codes with the signs of `source`, as stores take them.
+Storable with_signs(LaneBuilder& builder, Codes codes, LaneId source, ElementType to) {
   const int bits = bits_of(to);
   const uint64_t code_sign = uint64_t{1} << (bits - 1);
+  if (info(to).format.specials == FloatSpecials::fnuz) {
+    const LaneId flipped =
+        codes.flipped ? codes.lanes : builder.bit_xor(codes.lanes, word(builder, code_sign));
+    return {builder.merge_bits(0xff, flipped, source), Narrowing::fnuz_code};
+  }
   const LaneId shifted = builder.shift_right(source, 16 - bits);
-  const LaneId numbers = builder.merge_bits(code_sign - 1, codes.lanes, shifted);
-  if (info(to).format.specials != FloatSpecials::fnuz) return numbers;
-  // Zero has no sign: its code would be the NaN's.
-  const LaneId is_number = builder.any_bits(codes.lanes, word(builder, code_sign - 1));
-  return builder.select(is_number, numbers, unflipped(builder, codes, to));
+  return {builder.merge_bits(code_sign - 1, codes.lanes, shifted), Narrowing::fits_unsigned};
 }
 
 /// What an f16 or bf16 is encoded from: its magnitude in f16 lanes, cut off at the limit, which
@@ -86,13 +89,12 @@ Magnitude magnitude_of_bf16(LaneBuilder& builder, LaneId bits, double limit) {
   const uint64_t limit_bits = std::bit_cast<uint32_t>(static_cast<float>(limit)) >> 16;
   const LaneId size = builder.bit_and(bits, word(builder, sign_bit - 1));
   const LaneId bounded = builder.min_unsigned(size, word(builder, limit_bits));
-  const LaneId rebased =
-      builder.sub(builder.max_unsigned(bounded, word(builder, distance)), word(builder, distance));
+  const LaneId rebased = builder.sub_down_to_zero(bounded, word(builder, distance));
   return {builder.shift_left(rebased, 3),
           builder.greater_signed(size, word(builder, bf16_infinity))};
 }
 
-LaneId encode_integer(LaneBuilder& builder, LaneTensor& source, ElementType to, double limit) {
+Storable encode_integer(LaneBuilder& builder, LaneTensor& source, ElementType to, double limit) {
   const bool is_signed = is_signed_integer(source.element());
   const LaneId integer = source.as_integer(16);
   const LaneId size = is_signed ? builder.absolute(integer) : integer;
@@ -106,14 +108,8 @@ LaneId encode_integer(LaneBuilder& builder, LaneTensor& source, ElementType to, 
   if (is_signed) return with_signs(builder, codes, integer, to);
   const bool is_fnuz = info(to).format.specials == FloatSpecials::fnuz;
   const uint64_t mask = (1u << (bits_of(to) - (is_fnuz ? 0 : 1))) - 1;
-  return builder.bit_and(is_fnuz ? unflipped(builder, codes, to) : codes.lanes,
-                         word(builder, mask));
-}
-
-/// The choice between two codes of an fnuz format leaves what is above them.
-Narrowing narrowing_of_codes(ElementType to) {
-  const bool is_fnuz = info(to).format.specials == FloatSpecials::fnuz;
-  return is_fnuz ? Narrowing::truncate : Narrowing::fits_unsigned;
+  const LaneId whole = is_fnuz ? unflipped(builder, codes, to) : codes.lanes;
+  return {builder.bit_and(whole, word(builder, mask)), Narrowing::fits_unsigned};
 }
 
 }  // namespace
@@ -134,8 +130,7 @@ bool encodes_in_f16_lanes(const LaneBuilder& builder, ElementType from, ElementT
 Storable encode_in_f16_lanes(LaneBuilder& builder, LaneTensor& source, ElementType to,
                              const ConvertOptions& options) {
   const double limit = magnitude_limit(to, options);
-  const Narrowing narrowing = narrowing_of_codes(to);
-  if (is_whole(source.element())) return {encode_integer(builder, source, to, limit), narrowing};
+  if (is_whole(source.element())) return encode_integer(builder, source, to, limit);
   const LaneId bits = source.as_bits();
   const Magnitude magnitude = source.element() == ElementType::f16
                                   ? magnitude_of_f16(builder, bits, limit)
@@ -146,7 +141,7 @@ Storable encode_in_f16_lanes(LaneBuilder& builder, LaneTensor& source, ElementTy
     codes.lanes =
         builder.select(magnitude.is_nan, builder.add(codes.lanes, word(builder, 1)), codes.lanes);
   }
-  return {with_signs(builder, codes, bits, to), narrowing};
+  return with_signs(builder, codes, bits, to);
 }
 
 }  // namespace castor::jit

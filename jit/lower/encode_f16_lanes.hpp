@@ -12,8 +12,7 @@ namespace castor::jit {
 bool encodes_in_f16_lanes(const LaneBuilder& builder, ElementType from, ElementType to,
                           const ConvertOptions& options);
 
-/// The codes in i16 lanes, each rounded once; upper bits are zero but of fnuz formats, whose codes
-/// are whole bytes. Options are canonical.
+/// The codes in i16 lanes, each rounded once, as a store finishes them. Options are canonical.
 Storable encode_in_f16_lanes(LaneBuilder& builder, LaneTensor& source, ElementType to,
                              const ConvertOptions& options);
 

@@ -85,39 +85,8 @@ ThresholdTable::Sign sign_rule(ElementType to) {
                                                          : ThresholdTable::copied;
 }
 
-/// nf4's buckets are eighths of a binade; those of positive numbers come first. Codes descend as
-/// the magnitude of a negative number grows, so its low bits count backward.
-std::optional<ThresholdTable> nf4_threshold_table(ElementType from, const ConvertOptions& options) {
-  const Magnitudes magnitudes(from, ElementType::nf4, options);
-  const int shift = info(from).format.mantissa_bits - 3;
-  const int one = info(from).format.bias << info(from).format.mantissa_bits;
-  ThresholdTable table;
-  table.buckets.index_bits = 7;
-  table.shift = shift;
-  table.base = static_cast<uint16_t>(one - (first_negative_bucket - 1) * (1 << shift));
-  table.max = static_cast<uint16_t>(one);
-  table.infinity = static_cast<uint16_t>(magnitudes.infinity());
-  table.sign = ThresholdTable::selects;
-  table.nan = ThresholdTable::constant;
-  const int last_low = (1 << shift) - 1;
-  for (int i = 0; i < first_negative_bucket; ++i) {
-    const int first = table.base + (i << shift);
-    const auto positive = [&](int low) { return magnitudes.code(first + low); };
-    const auto negative = [&](int low) {
-      return magnitudes.code(0x8000 | (first + last_low - low));
-    };
-    const std::optional<uint16_t> above = bucket_entry(positive, shift);
-    const std::optional<uint16_t> below = bucket_entry(negative, shift);
-    if (!above || !below) return {};
-    table.buckets.entries[static_cast<size_t>(i)] = *above;
-    table.buckets.entries[static_cast<size_t>(i + first_negative_bucket)] = *below;
-  }
-  return table;
-}
-
 std::optional<ThresholdTable> make_threshold_table(ElementType from, ElementType to,
                                                    const ConvertOptions& options) {
-  if (to == ElementType::nf4) return nf4_threshold_table(from, options);
   const Magnitudes magnitudes(from, to, options);
   const int infinity = magnitudes.infinity();
   const int shift = bucket_shift(from, to);

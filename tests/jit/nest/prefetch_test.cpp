@@ -33,7 +33,7 @@ constexpr Row rows[] = {
     {"a little more",
      "func @f(%x: f32[6592]) -> i8[6592] {\n  %y = convert %x : i8\n  return %y\n}\n", both},
     {"outputs inside bytes",
-     "func @f(%x: f32[70000]) -> i4[70000] {\n  %y = convert %x : i4\n  return %y\n}\n", nothing},
+     "func @f(%x: f32[70000]) -> i4[70000] {\n  %y = convert %x : i4\n  return %y\n}\n", inputs},
     {"columns, whose rows follow one another",
      "func @f(%x: f32[99, 100], %c: f32[100]) -> f32[99, 100] {\n"
      "  %y = add %x, %c\n  return %y\n}\n",

@@ -70,7 +70,7 @@ void check_table(const Conversion& conversion, FactCheck& check, const TableTamp
 void check_rounded_to_odd(const Conversion& conversion, FactCheck& check,
                           const TableTamper& tamper) {
   const auto table = table_of(ElementType::bf16, conversion, tamper);
-  if (!table || table->sign == jit::ThresholdTable::selects) return;
+  if (!table) return;
   Terms terms;
   const Term x = terms.input("x", castor::bits_of(conversion.from));
   check.never(is_wrong(*table, rounded_to_odd(x), x, conversion), name_of(conversion));

@@ -33,6 +33,16 @@ Term dot_of_halves(const Term& a, const Term& b) {
   return product(0) + product(16);
 }
 
+/// Products of unsigned and signed bytes, added and saturated to i16.
+Term dot_of_bytes(const Term& a, const Term& b) {
+  const auto product = [&](int low) {
+    return extend_zero(extract(a, low, 8), 32) * extend_sign(extract(b, low, 8), 32);
+  };
+  const Term sum = product(0) + product(8);
+  const Term least = like(sum, static_cast<uint32_t>(-0x8000));
+  return truncate(max_signed(min_signed(sum, like(sum, 0x7fff)), least), 16);
+}
+
 Term high_products_of_halves(const Term& a, const Term& b) {
   const auto upper = [&](int low) {
     return extract(extend_zero(extract(a, low, 16), 32) * extend_zero(extract(b, low, 16), 32), 16,
@@ -97,11 +107,13 @@ Term integer_meaning(LaneStep& step) {
   switch (step.inst.op) {
     case LaneOp::add: return a + b;
     case LaneOp::sub: return a - b;
+    case LaneOp::sub_down_to_zero: return if_then_else(less_unsigned(a, b), like(a, 0), a - b);
     case LaneOp::mul: return a * b;
     case LaneOp::mul_low_u32:
       return extend_zero(truncate(a, 32), 64) * extend_zero(truncate(b, 32), 64);
     case LaneOp::dot_i16_pairs: return dot_of_halves(a, b);
     case LaneOp::add_dot_i16_pairs: return c + dot_of_halves(a, b);
+    case LaneOp::dot_u8_pair: return dot_of_bytes(a, b);
     case LaneOp::mul_high_u16: return high_products_of_halves(a, b);
     case LaneOp::bit_and: return a & b;
     case LaneOp::bit_or: return a | b;

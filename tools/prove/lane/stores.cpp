@@ -2,9 +2,11 @@
 // Stores: how lanes become elements.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <vector>
 
 #include "ir/numerics/scalar.hpp"
+#include "ir/types/nf4.hpp"
 #include "tools/prove/lane/step.hpp"
 
 namespace castor::prove {
@@ -74,6 +76,52 @@ Term f16_to_e5m2(LaneStep& step) {
   return upper + extend_zero(is_up, 8);
 }
 
+/// A code with a sign, which zero and NaN have not.
+Term signed_fnuz(const Term& code, const Term& sign) {
+  const Term is_number = not_equal(code & like(code, 0x7f), like(code, 0));
+  return code | concat(sign & is_number, code.terms().constant(7, 0));
+}
+
+/// f16 to f8e5m2fnuz, nearest even: the exponent field is one more, and subnormal numbers count
+/// half as much. Infinities and NaNs become the NaN.
+Term f16_to_e5m2fnuz(const Term& number) {
+  const Term magnitude = extend_zero(extract(number, 0, 15), 16);
+  const Term bounded = min_unsigned(magnitude, like(magnitude, f16_format.infinity()));
+  const Term rebased = bounded + min_unsigned(bounded, like(bounded, 0x400));
+  const Term upper = extract(rebased, 8, 8);
+  const Term lower = extract(rebased, 0, 8) | extend_zero(bit(rebased, 8), 8);
+  const Term is_up = less_unsigned(like(lower, 0x80), lower);
+  return signed_fnuz(upper + extend_zero(is_up, 8), bit(number, 15));
+}
+
+/// bf16 to the number of what is halfway between codes that is below, where ties go to even codes.
+/// After the last number's code is the NaN's.
+Term bf16_to_fnuz(const Term& number, ElementType element) {
+  constexpr int nan_code = 0x80;
+  const auto value = [&](int code) {
+    return std::bit_cast<double>(
+        numerics::convert(static_cast<uint64_t>(code), element, ElementType::f64, {}));
+  };
+  const Term magnitude = extend_zero(extract(number, 0, 15), 16);
+  Term code = like(extract(number, 0, 8), 0);
+  for (int below = 0; below < nan_code; ++below) {
+    const double next =
+        below + 1 < nan_code ? value(below + 1) : 2 * value(below) - value(below - 1);
+    const double halfway = (value(below) + next) / 2;
+    const Term tie = like(magnitude, numerics::convert(std::bit_cast<uint64_t>(halfway),
+                                                       ElementType::f64, ElementType::bf16, {}));
+    const Term is_up =
+        below % 2 == 1 ? at_most_unsigned(tie, magnitude) : less_unsigned(tie, magnitude);
+    code = code + extend_zero(is_up, 8);
+  }
+  return signed_fnuz(code, bit(number, 15));
+}
+
+Term fnuz_code(const Term& lane) {
+  const Term code = extract(lane, 0, 8);
+  return signed_fnuz(code ^ like(code, 0x80), bit(lane, 15));
+}
+
 /// A 16-bit float to f4e2m1: the number of what is halfway between codes that is below, where ties
 /// go to even codes. NaNs are above all.
 Term rounded_to_f4(const Term& number, ElementType from) {
@@ -89,6 +137,28 @@ Term rounded_to_f4(const Term& number, ElementType from) {
     code = code + extend_zero(is_up, 4);
   }
   return code | concat(bit(number, 15), number.terms().constant(3, 0));
+}
+
+/// A 16-bit float to nf4: the number of thresholds that it is above. A NaN is above none.
+Term rounded_to_nf4(const Term& number, ElementType from) {
+  const Term magnitude = extend_zero(extract(number, 0, 15), 16);
+  const Term is_negative = bit(number, 15);
+  Term code = like(extract(number, 0, 4), 0);
+  for (const float threshold : nf4_thresholds) {
+    const float size = std::fabs(threshold);
+    Bits nearest = numerics::convert(std::bit_cast<uint32_t>(size), ElementType::f32, from, {});
+    const auto rounded =
+        std::bit_cast<double>(numerics::convert(nearest, from, ElementType::f64, {}));
+    // m is above the size from `above` on, and below it up to `below`.
+    const Bits above = rounded > double{size} ? nearest : nearest + 1;
+    const Bits below = rounded < double{size} ? nearest : nearest - 1;
+    const Term is_above = threshold > 0
+                              ? ~is_negative & at_most_unsigned(like(magnitude, above), magnitude)
+                              : ~is_negative | at_most_unsigned(magnitude, like(magnitude, below));
+    code = code + extend_zero(is_above, 4);
+  }
+  const Bits infinity = from == ElementType::f16 ? f16_format.infinity() : bf16_format.infinity();
+  return if_then_else(less_unsigned(like(magnitude, infinity), magnitude), like(code, 0), code);
 }
 
 /// bf16 to its exponent, nearest even: what is halfway above 2^-127, whose exponent is 0, has
@@ -149,12 +219,8 @@ Term encoded_by_thresholds(const ThresholdTable& table, const Term& number) {
   const Term bounded = min_unsigned(magnitude, like(magnitude, table.max));
   const Term base = like(bounded, table.base);
   const Term from_base = if_then_else(less_unsigned(bounded, base), like(base, 0), bounded - base);
-  Term index = truncate(shift_right(from_base, table.shift), 8);
-  Term low_bits = truncate(number, 8) & low_mask(table.shift);
-  if (table.sign == ThresholdTable::selects) {
-    index = if_then_else(negative, index + jit::first_negative_bucket, index);
-    low_bits = if_then_else(negative, like(low_bits, low_mask(table.shift)) - low_bits, low_bits);
-  }
+  const Term index = truncate(shift_right(from_base, table.shift), 8);
+  const Term low_bits = truncate(number, 8) & low_mask(table.shift);
   const Term bucket = entry_of(table.buckets, index, 16);
   const Term next = at_most_unsigned(extract(bucket, 8, 8), low_bits);
   Term code = extract(bucket, 0, 8) + extend_zero(next, 8);
@@ -166,7 +232,6 @@ Term encoded_by_thresholds(const ThresholdTable& table, const Term& number) {
   }
   const Term sign = if_then_else(negative, terms.constant(8, table.sign_bit), terms.constant(8, 0));
   switch (table.sign) {
-    case ThresholdTable::selects: break;
     case ThresholdTable::copied: code = code ^ sign; break;
     case ThresholdTable::negative_is_zero:
       code = if_then_else(negative, like(code, 0), code);
@@ -218,8 +283,13 @@ Term stored_element(LaneStep& step, ElementType element) {
     }
     case Narrowing::signed_code: return signed_code(step, element);
     case Narrowing::f16_to_e5m2: return f16_to_e5m2(step);
+    case Narrowing::f16_to_e5m2fnuz: return f16_to_e5m2fnuz(truncate(a, 16));
+    case Narrowing::bf16_to_fnuz: return bf16_to_fnuz(truncate(a, 16), element);
+    case Narrowing::fnuz_code: return fnuz_code(truncate(a, 16));
     case Narrowing::f16_to_f4: return low(rounded_to_f4(truncate(a, 16), ElementType::f16));
     case Narrowing::bf16_to_f4: return low(rounded_to_f4(truncate(a, 16), ElementType::bf16));
+    case Narrowing::f16_to_nf4: return low(rounded_to_nf4(truncate(a, 16), ElementType::f16));
+    case Narrowing::bf16_to_nf4: return low(rounded_to_nf4(truncate(a, 16), ElementType::bf16));
     case Narrowing::bf16_to_power: return low(bf16_to_power(truncate(a, 16)));
     case Narrowing::high_half_to_power: return low(bf16_to_power(high_half(a)));
     case Narrowing::magnitude_code: return magnitude_code(step, element);
