@@ -202,7 +202,8 @@ void LaneEmitter::emit_pinned_constants() {
 }
 
 void LaneEmitter::emit_constant(const LaneInst& inst, int vector) {
-  const int bits = std::min(register_bits(inst.type), target_.vector_bits());  // of halves: wider
+  // Halves may have wider lanes.
+  const int bits = std::min(register_bits(inst.type), target_.vector_bits());
   const Xbyak::Xmm to = vector_register(vector, bits);
   const auto value = static_cast<uint64_t>(inst.imm);
   if (value == 0) {

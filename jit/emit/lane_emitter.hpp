@@ -259,7 +259,7 @@ class LaneEmitter {
   const LaneId join_;  ///< the instruction before which all are for halves of chunks; 0: none are
   int lanes_;
   int half_ = 0;
-  OwnedVector first_half_;  ///< of what is joined, while the second half is emitted
+  OwnedVector first_half_;  ///< the joined value's, while the second half is emitted
   BytesApart bytes_apart_ = BytesApart::by_permutation;
   std::vector<Location> locations_;
   std::vector<LaneId> last_use_;

@@ -133,7 +133,7 @@ OwnedVector Nf4Encoder::emit_f16_buckets(LaneEmitter& emitter, const Xbyak::Zmm&
   return result;
 }
 
-/// The same of bf16. Leaves the low bits in `lower`.
+/// The bucket of each magnitude; the low bits are left in `lower`.
 OwnedVector Nf4Encoder::emit_bf16_buckets(LaneEmitter& emitter, const Xbyak::Zmm& upper,
                                           const Xbyak::Zmm& lower,
                                           const Xbyak::Opmask& is_nan) const {

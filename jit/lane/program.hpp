@@ -149,12 +149,12 @@ enum class LaneOp : uint8_t {
   // integers
   add,
   sub,
-  sub_down_to_zero,  // of unsigned 8- and 16-bit lanes: 0 where b is more than a
+  sub_down_to_zero,  // unsigned numbers of 8 or 16 bits; 0 where b is more than a
   mul,               // the low half of the product
   mul_low_u32,       // of 64-bit lanes: the product of the lower halves, as u32 (AVX2)
   dot_i16_pairs,  // of 32-bit lanes: the sum of two products, of their lower and upper i16 halves
   add_dot_i16_pairs,  // c + dot_i16_pairs(a, b) (VNNI)
-  dot_u8_pair,        // of 16-bit lanes: the sum of its u8 halves' products with b's i8, as i16
+  dot_u8_pair,        // in 16-bit lanes, the sum of its u8 halves' products with b's i8, as i16
   mul_high_u16,       // of 32-bit lanes: their u16 halves become the upper halves of the products
   bit_and,
   bit_or,
