@@ -69,6 +69,8 @@ std::string main_loop_text(const Nest& nest, const ChunkPlan& plan) {
     return "64 elements at a time, by what the limits between codes are for each divisor; the lane "
            "program for NaNs and for negative, small and large divisors";
   }
+  if (plan.columns_first)
+    return fmt::format("none: {} chunks of columns at a time, for all rows", plan.chunks);
   if (!plan.has_main_loop) return "none: a strided operand is copied chunk by chunk";
   const int elements = plan.chunks * plan.lanes;
   int read = 0;
@@ -112,10 +114,9 @@ std::string print(const Function& function, const Nest& nest, const NestForm& fo
 
 std::string loops_text(const Nest& nest, const NestForm& form, const Target& target) {
   const ChunkPlan plan = plan_chunks(nest, form, target);
-  std::string text =
-      fmt::format("  chunk    {} lanes, the widest of {} bits{}, in vectors of {} bits\n",
-                  plan.lanes, nest.program.widest_bits(),
-                  plan.joins_halves ? " for half of them" : "", target.vector_bits());
+  std::string text = fmt::format(
+      "  chunk    {} lanes, the widest of {} bits{}, in vectors of {} bits\n", plan.lanes,
+      nest.program.widest_bits(), plan.joins_halves ? " in two halves" : "", target.vector_bits());
   if (const auto packed = packed_loop(nest, form, target)) {
     const int elements = packed->elements();
     text += fmt::format("  {:<8} {} elements an iteration: {} B read, {} B written\n",

@@ -97,7 +97,8 @@ ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& targe
   } else if (const auto tables = code_tables(nest, form, target, plan.lanes)) {
     plan.instead = *tables;
   }
-  plan.has_main_loop = !form.has(Access::strided);
+  plan.columns_first = form.has(Access::column);
+  plan.has_main_loop = !form.has(Access::strided) && !plan.columns_first;
   for (size_t k = 0; k < nest.operands(); ++k) {
     plan.has_windows |= has_window(nest.element(k), form.access[k]);
   }
@@ -113,6 +114,12 @@ ChunkPlan plan_loops(const Nest& nest, const NestForm& form, const Target& targe
     packed_chunks = std::max(packed_chunks, chunks);
     const int collected = inst.b == no_lane ? 1 : 2;  // lanes, and signs beside them
     plan.pending_vectors += collected * std::countr_zero(static_cast<unsigned>(chunks));
+  }
+  if (plan.columns_first) {
+    plan.chunks = target.vector_bits() / 8 / plan.lanes;
+    plan.packs = plan.pending_vectors <= max_pending_vectors(target);
+    if (!plan.packs) plan.pending_vectors = 0;
+    return plan;
   }
   const int64_t long_gathers = lane_by_lane_gathers(nest.program, form.access, target);
   const size_t length = nest.program.code.size() + static_cast<size_t>(long_gathers * plan.lanes);
@@ -150,6 +157,7 @@ ChunkPlan plan_chunks(const Nest& nest, const NestForm& form, const Target& targ
 NestForm streaming_form(const Nest& nest, NestForm form, const Target& target) {
   form.stores = Stores::streaming;
   form.prefetch.output_bytes = 0;
+  std::ranges::replace(form.access, Access::column, Access::contiguous);  // row by row
   if (!plan_chunks(nest, form, target).does_blocks()) form.baked_period = 0;
   return form;
 }

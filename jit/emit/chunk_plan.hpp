@@ -32,6 +32,7 @@ struct ChunkPlan {
   bool joins_halves = false;   ///< what has 64-bit lanes is done for halves (jit/lane/halves.hpp)
   bool packs = false;          ///< narrow elements are collected to full vectors
   bool has_main_loop = false;  ///< false where an operand is strided: chunk by chunk
+  bool columns_first = false;  ///< chunks of columns are done as one, all rows before the next
   bool has_windows = false;    ///< sub-byte operands go through windows, in groups of chunks
   bool has_tiles = false;      ///< they go through windows of tile_elements
   /// What does most elements instead of the lane program, if anything does.

@@ -17,10 +17,11 @@ class Encoder {
                                   const Xbyak::Xmm& high) const = 0;
   /// Whether `emit_encode_nibbles` packs codes of four bits, the first one in a byte's lower half.
   virtual bool makes_nibbles() const { return false; }
-  /// The same as `emit_encode` with packed codes, in the result's lower half.
-  virtual OwnedVector emit_encode_nibbles(LaneEmitter& emitter, const Xbyak::Xmm& low,
-                                          const Xbyak::Xmm& high) const {
-    return emit_encode(emitter, low, high);
+  /// The same as `emit_encode` with packed codes, in the result's lower half; overridden with
+  /// `makes_nibbles`.
+  virtual OwnedVector emit_encode_nibbles(LaneEmitter&, const Xbyak::Xmm&,
+                                          const Xbyak::Xmm&) const {
+    throw Xbyak::Error(Xbyak::ERR_INTERNAL);
   }
   /// Emits the encoding of one vector or a part of one, to the result's low bytes; it keeps its
   /// contents. Overridden where `emit_encode` overwrites its operands.

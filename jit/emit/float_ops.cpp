@@ -70,10 +70,14 @@ std::vector<uint8_t> in_lanes(uint32_t value, int lanes) {
 }
 
 /// vfixupimmps' responses to the classes of a quotient: 0 (8) for NaNs, the lowest two digits,
-/// infinities (4 and 5) for infinities, the quotient itself (0) for numbers.
-std::vector<uint8_t> quotient_responses(int lanes) { return in_lanes(0x00540088, lanes); }
+/// infinities (4 and 5) for infinities, the quotient itself (0) for numbers. Of quotients that are
+/// encoded NaNs stay, quiet (2), and the product (1) gives zeros and infinities.
+std::vector<uint8_t> quotient_responses(QuotientFacts facts, int lanes) {
+  return in_lanes(facts.is_encoded ? 0x00110122 : 0x00540088, lanes);
+}
 
-/// Quotients by a division: 0 where they are NaN, cut where they are bounded.
+/// Quotients by a division: 0 where they are NaN, unless they are encoded; cut where they are
+/// bounded.
 struct DivisionForQuotient {
   QuotientFacts facts;
   int lanes;
@@ -82,6 +86,7 @@ struct DivisionForQuotient {
   void emit(Assembler& code, const Xmm& to, const Xmm& a, const Xmm& b,
             const Xbyak::Operand& responses) const {
     code.vdivps(to, a, b);
+    if (facts.is_encoded) return;
     code.vfixupimmps(to, to, responses, 0);
     if (!facts.is_bounded) return;
     code.vrangeps(to, to, code.constant(in_lanes(bounded_quotient_bits, lanes)), min_magnitude);
@@ -139,10 +144,11 @@ void reserve_quotient(LaneEmitter& emitter, const LaneInst& inst) {
   if (inst.op == LaneOp::quotient_to_signed) {
     return emitter.reserve_vector(in_lanes(integer_offset, emitter.lanes()));
   }
-  const bool is_seldom_used = QuotientFacts::of(inst.imm).is_bounded && inst.c != no_lane;
-  if (inst.op == LaneOp::float_quotient && !is_seldom_used) {
-    emitter.reserve_vector(quotient_responses(emitter.lanes()));
-  }
+  if (inst.op != LaneOp::float_quotient) return;
+  const QuotientFacts facts = QuotientFacts::of(inst.imm);
+  const bool is_hoisted = inst.c != no_lane;
+  const bool has_responses = facts.is_encoded ? is_hoisted : !(facts.is_bounded && is_hoisted);
+  if (has_responses) emitter.reserve_vector(quotient_responses(facts, emitter.lanes()));
 }
 
 namespace {
@@ -176,7 +182,8 @@ void emit_bounded_quotient(LaneEmitter& emitter, const LaneInst& inst) {
   code.L(done);
   code.defer([&code, division, to, dividend, b, divides, done]() mutable {
     code.L(divides);
-    division.emit(code, to, dividend, b, code.constant(quotient_responses(division.lanes)));
+    division.emit(code, to, dividend, b,
+                  code.constant(quotient_responses(division.facts, division.lanes)));
     code.jmp(done, Xbyak::CodeGenerator::T_NEAR);
   });
 }
@@ -185,16 +192,20 @@ void emit_bounded_quotient(LaneEmitter& emitter, const LaneInst& inst) {
 
 /// With r = 1 / b, rounded: q0 = a * r, and then q0 + (a - q0 * b) * r, with one rounding of each
 /// line. That is a / b, rounded, where b is as with_reciprocals has it and the quotient is at least
-/// a quarter: quotient_test enumerates the cases in which it is nearly not. Where q0 is
+/// a quarter, or encoded: quotient_test enumerates the cases in which it is nearly not. Where q0 is
 /// infinite the correction is NaN, so that q0's class tells what the result is.
 void emit_float_quotient(LaneEmitter& emitter, const LaneInst& inst) {
   Assembler& code = emitter.code();
   const QuotientFacts facts = QuotientFacts::of(inst.imm);
   const DivisionForQuotient division = {facts, emitter.lanes()};
   if (facts.is_bounded && inst.c != no_lane) return emit_bounded_quotient(emitter, inst);
-  OwnedVector fallback;
-  const Xmm responses = emitter.vector(quotient_responses(emitter.lanes()), fallback);
   const Xmm b = emitter.use(inst.b);
+  if (facts.is_encoded && inst.c == no_lane) {
+    const Xmm a = emitter.use(inst.a);
+    return code.vdivps(emitter.define(), a, b);
+  }
+  OwnedVector fallback;
+  const Xmm responses = emitter.vector(quotient_responses(facts, emitter.lanes()), fallback);
   if (inst.c == no_lane) {
     const Xmm to = emitter.define_from(inst.a);
     return division.emit(code, to, to, b, responses);
@@ -264,14 +275,14 @@ void emit_quotient_to_signed(LaneEmitter& emitter, const LaneInst& inst) {
     code.vmulps(to, a, above);
     code.vfnmadd231ps(quotient, to, b);
     code.vfmadd213ps(quotient, above, to);
-    code.vfixupimmps(quotient, to, code.constant(quotient_responses(lanes)), 0);
+    code.vfixupimmps(quotient, to, code.constant(quotient_responses({}, lanes)), 0);
     code.L(divided);
     code.vpminsd(quotient, quotient, code.constant(in_lanes(bounded_quotient_bits, lanes)));
     code.vcvtps2dq(to, quotient);
     code.jmp(done, Xbyak::CodeGenerator::T_NEAR);
     code.L(by_division);
     code.vdivps(quotient, a, b);
-    code.vfixupimmps(quotient, quotient, code.constant(quotient_responses(lanes)), 0);
+    code.vfixupimmps(quotient, quotient, code.constant(quotient_responses({}, lanes)), 0);
     code.jmp(divided, Xbyak::CodeGenerator::T_NEAR);
   });
 }

@@ -111,6 +111,16 @@ void Frame::emit_advance(size_t operand, const Xbyak::Address& step) {
   }
 }
 
+void Frame::emit_advance(size_t operand, const Xbyak::Reg64& step) {
+  in_register(operand) ? code_.add(pointer_register(operand), step)
+                       : code_.add(pointer_slot(operand), step);
+}
+
+void Frame::emit_retreat(size_t operand, const Xbyak::Reg64& step) {
+  in_register(operand) ? code_.sub(pointer_register(operand), step)
+                       : code_.sub(pointer_slot(operand), step);
+}
+
 void Frame::emit_advance(size_t operand, int bytes) {
   if (in_register(operand)) {
     code_.add(pointer_register(operand), bytes);

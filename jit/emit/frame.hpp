@@ -74,6 +74,8 @@ class Frame {
   void emit_load_pointers();
   /// Adds a number of bytes from the argument block to an operand's pointer.
   void emit_advance(size_t operand, const Xbyak::Address& step);
+  void emit_advance(size_t operand, const Xbyak::Reg64& step);
+  void emit_retreat(size_t operand, const Xbyak::Reg64& step);
   /// Adds a number of bytes that follows from the size of the code.
   void emit_advance(size_t operand, int bytes);
 

@@ -315,6 +315,7 @@ void LaneEmitter::emit_chunk(std::span<Source* const> sources, std::span<Sink* c
 void LaneEmitter::emit_halves(std::span<Source* const> sources, CodeSection section, int number) {
   emit_range(0, join_, sources, {}, section, number);
   current_ = join_;
+  assert(program_.code[static_cast<size_t>(join_)].a == join_ - 1);  // it was not spilled
   first_half_ = take(program_.code[static_cast<size_t>(join_)].a);
   half_ = 1;
   emit_range(0, join_, sources, {}, section, number);

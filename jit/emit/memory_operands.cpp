@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/emit/memory_operands.hpp"
 
+#include <bit>
+
 #include "jit/emit/byte_table.hpp"
 #include "jit/emit/class_encoder.hpp"
 #include "jit/emit/e5m2_encoder.hpp"
@@ -112,22 +114,31 @@ void emit_load_lanes_masked(LaneEmitter& emitter, const Xmm& to, const Xbyak::Ad
   extension(element_bits, lane_bits, is_signed_integer(element))(emitter.code(), to, from);
 }
 
+/// later = the tail's mask from an element on.
+static void emit_mask_from(Assembler& code, const Xbyak::Opmask& later, int element) {
+  code.kshiftrq(later, tail_mask, static_cast<uint8_t>(element));
+}
+
 void MemorySource::emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xmm& to) {
   ChunkAddress chunk = locator_.emit_chunk_address(operand_, 0);
   const int lane_bits = bits_of(inst.type);
-  const int elements_before = emitter.half() * emitter.lanes();
+  const int elements_before = (emitter.half() + inst.chunk) * emitter.lanes();
   chunk.displacement += elements_before * lane_bits_of(element_) / 8;
   const Xbyak::Address from = address_of(emitter.code(), chunk);
   if (unpacker_ && chunk.mode == ChunkMode::whole) return unpacker_->emit_unpack(emitter, from, to);
   if (chunk.mode != ChunkMode::masked)
     return emit_load_lanes(emitter, to, from, element_, lane_bits);
-  if (elements_before == 0) {
-    return emit_load_lanes_masked(emitter, to | tail_mask | Xbyak::util::T_z, from, element_,
-                                  lane_bits);
-  }
+  const auto emit_masked = [&](const Xbyak::Opmask& mask) {
+    if (divides_ && element_ == ElementType::f32) {
+      emitter.code().vbroadcastss(to, emitter.code().constant_of(std::bit_cast<uint32_t>(1.0f)));
+      return emit_load_lanes_masked(emitter, to | mask, from, element_, lane_bits);
+    }
+    emit_load_lanes_masked(emitter, to | mask | Xbyak::util::T_z, from, element_, lane_bits);
+  };
+  if (elements_before == 0) return emit_masked(tail_mask);
   const OwnedMask later = emitter.scratch_mask();
-  emitter.code().kshiftrq(later.get(), tail_mask, static_cast<uint8_t>(elements_before));
-  emit_load_lanes_masked(emitter, to | later.get() | Xbyak::util::T_z, from, element_, lane_bits);
+  emit_mask_from(emitter.code(), later.get(), elements_before);
+  emit_masked(later.get());
 }
 
 void MemorySink::reserve_constants(LaneEmitter& emitter) {
@@ -282,8 +293,8 @@ void MemorySink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
     OwnedVector full;
     if (!emit_collect(emitter, inst, full)) return;
     const int chunks = packer_.chunks() * (encoder_ ? 2 : 1);
-    return emit_store_vector(emitter, locator_.emit_chunk_address(operand_, chunks - 1),
-                             std::move(full));
+    return emit_store_vector(
+        emitter, locator_.emit_chunk_address(operand_, chunks - 1 - inst.chunk), std::move(full));
   }
   if (bit_packer_ && mode == ChunkMode::whole) {
     OwnedVector codes = emitter.take(inst.a);
@@ -295,9 +306,13 @@ void MemorySink::emit_store(LaneEmitter& emitter, const LaneInst& inst) {
     narrowed = emit_one_chunk(emitter, inst);
     value = narrowed.as(emitter.lanes() * element_bits);
   }
-  const ChunkAddress chunk = locator_.emit_chunk_address(operand_, 0);
+  const ChunkAddress chunk = locator_.emit_chunk_address(operand_, -inst.chunk);
   const Xbyak::Address to = address_of(code, chunk);
-  if (chunk.mode == ChunkMode::masked) {
+  if (chunk.mode == ChunkMode::masked && inst.chunk > 0) {
+    const OwnedMask later = emitter.scratch_mask();
+    emit_mask_from(code, later.get(), inst.chunk * emitter.lanes());
+    emit_move_masked(code, to | later.get(), value, element_bits);
+  } else if (chunk.mode == ChunkMode::masked) {
     emit_move_masked(code, to | tail_mask, value, element_bits);
   } else {
     const int bits = emitter.lanes() * element_bits;

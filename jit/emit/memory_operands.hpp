@@ -44,7 +44,8 @@ class OperandLocator {
   virtual ChunkMode mode(size_t operand) const = 0;
   /// How whole vectors are stored.
   virtual Stores stores() const = 0;
-  /// The address of an operand's chunk, `chunks_back` chunks before the one being emitted. May emit
+  /// The address of an operand's chunk, `chunks_back` chunks before the one being emitted, or after
+  /// it where that is negative. May emit
   /// code that loads the base address, which holds until the next call.
   virtual ChunkAddress emit_chunk_address(size_t operand, int chunks_back) = 0;
   /// Elements from the beginning of the main loop's iteration to the chunk being emitted.
@@ -86,8 +87,9 @@ void emit_load_lanes_masked(LaneEmitter& emitter, const Xbyak::Xmm& to, const Xb
 
 class MemorySource : public Source {
  public:
-  MemorySource(size_t operand, ElementType element, OperandLocator& locator)
-      : operand_(operand), element_(element), locator_(locator) {}
+  /// `divides`: lanes after a tail's elements have a number that divides, where that is an f32.
+  MemorySource(size_t operand, ElementType element, OperandLocator& locator, bool divides = false)
+      : operand_(operand), element_(element), locator_(locator), divides_(divides) {}
   void reserve_constants(LaneEmitter& emitter) override;
   void emit_load(LaneEmitter& emitter, const LaneInst& inst, const Xbyak::Xmm& to) override;
   /// Only for sub-byte elements.
@@ -97,6 +99,7 @@ class MemorySource : public Source {
   size_t operand_;
   ElementType element_;
   OperandLocator& locator_;
+  bool divides_;
   std::optional<BitUnpacker> unpacker_;
 };
 

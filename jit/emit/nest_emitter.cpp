@@ -18,6 +18,7 @@
 #include "jit/emit/row_table.hpp"
 #include "jit/emit/scaled_codes.hpp"
 #include "jit/emit/scaled_nibbles.hpp"
+#include "jit/lane/adjacent_chunks.hpp"
 #include "jit/lane/halves.hpp"
 #include "jit/lane/hoist.hpp"
 #include "jit/lane/reciprocals.hpp"
@@ -87,6 +88,7 @@ std::vector<LoopLevel> source_levels(const Nest& nest, const NestForm& form,
     sources.push_back(is_table                            ? LoopLevel::nest
                       : form.access[k] == Access::uniform ? LoopLevel::row
                       : form.access[k] == Access::table   ? LoopLevel::row
+                      : form.access[k] == Access::column  ? LoopLevel::row
                                                           : LoopLevel::chunk);
   }
   return sources;
@@ -144,6 +146,9 @@ class NestEmitter {
   void emit_entry();
   FrameState emit_exit();
   void emit_axis(int axis);
+  void emit_columns();
+  void emit_chunks_of_columns();
+  void emit_move_by_rows(bool back);
   void emit_innermost_axis();
   void emit_row_blocks();
   void emit_row_block();
@@ -163,7 +168,7 @@ class NestEmitter {
   void emit_tail_groups();
   void emit_begin_group(int elements);
   void emit_tail_chunks(const Xbyak::Operand& end);
-  void emit_tail_count();
+  void emit_tail_count(int elements);
   void emit_phase_steps();
   void emit_chunk(int chunk);
 
@@ -239,6 +244,7 @@ FrameState NestEmitter::emit_exit() {
 /// The loop over one axis around those within it.
 void NestEmitter::emit_axis(int axis) {
   if (axis == 0) return emit_innermost_axis();
+  if (axis == 1 && plan_.columns_first) return emit_columns();
   const Section loop = code_.section(CodeSection::axis_loop, axis);
   code_.mov(gpr::scratch, argument(layout_.extent(axis)));
   code_.mov(frame_.loop_counter(axis), gpr::scratch);
@@ -256,6 +262,65 @@ void NestEmitter::emit_axis(int axis) {
   emit_row_blocks();
   code_.cmp(frame_.loop_counter(axis), 0);
   emit_unless(code_, Condition::equal, emit_loop);
+}
+
+/// The two innermost axes: for adjacent chunks of the innermost one, the other. Afterwards
+/// pointers are where the loop over rows would leave them.
+void NestEmitter::emit_columns() {
+  const Section columns = code_.section(CodeSection::axis_loop, 1);
+  code_.mov(gpr::extent, argument(layout_.extent(0)));
+  code_.xor_(gpr::index.cvt32(), gpr::index.cvt32());
+  operands_.enter_main_loop();
+  operands_.set_chunk(0);
+  const int elements = plan_.lanes * plan_.chunks;
+  code_.lea(gpr::limit, code_.ptr[gpr::extent - elements]);
+  code_.cmp(gpr::index, gpr::limit);
+  emit_unless(code_, Condition::greater, [&] {
+    emit_loop_while(code_, Condition::less_equal, [&] {
+      emit_chunks_of_columns();
+      code_.add(gpr::index, elements);
+      code_.cmp(gpr::index, gpr::limit);
+    });
+  });
+  code_.cmp(gpr::index, gpr::extent);
+  emit_unless(code_, Condition::greater_equal, [&] {
+    const Section tail = code_.section(CodeSection::tail);
+    operands_.enter_tail();
+    emit_tail_count(elements);
+    emit_chunks_of_columns();
+  });
+  emit_move_by_rows(false);
+}
+
+/// What follows from the columns, then all rows. Pointers end where they began.
+void NestEmitter::emit_chunks_of_columns() {
+  lanes_.emit_hoisted(LoopLevel::row, sources_);
+  code_.mov(gpr::counter, argument(layout_.extent(1)));
+  code_.align_to(32);
+  const uint32_t begin = code_.position();
+  emit_loop_while(code_, Condition::not_equal, [&] {
+    emit_chunk(0);
+    const Section step = code_.section(CodeSection::axis_step, 1);
+    for (size_t k = 0; k < nest_.operands(); ++k) {
+      if (form_.access[k] != Access::contiguous) continue;
+      frame_.emit_advance(k, argument(layout_.step(k, 1)));
+    }
+    code_.dec(gpr::counter);
+  });
+  loops_.end_loop("rows", begin, int64_t{plan_.lanes} * plan_.chunks);
+  lanes_.release_hoisted(LoopLevel::row);
+  emit_move_by_rows(true);
+}
+
+/// Moves pointers by as many rows as the axis has.
+void NestEmitter::emit_move_by_rows(bool back) {
+  const Section step = code_.section(CodeSection::axis_step, 1);
+  for (size_t k = 0; k < nest_.operands(); ++k) {
+    if (form_.access[k] != Access::contiguous) continue;
+    code_.mov(gpr::scratch, argument(layout_.extent(1)));
+    code_.imul(gpr::scratch, argument(layout_.step(k, 1)));
+    back ? frame_.emit_retreat(k, gpr::scratch) : frame_.emit_advance(k, gpr::scratch);
+  }
 }
 
 /// Blocks of rows, while there are as many rows as a chunk has lanes.
@@ -511,7 +576,7 @@ void NestEmitter::emit_tail_chunks(const Xbyak::Operand& end) {
   const Section chunks = code_.section(CodeSection::next_chunk);
   const uint32_t begin = code_.position();
   emit_loop_while(code_, Condition::less, [&] {
-    emit_tail_count();
+    emit_tail_count(plan_.lanes);
     operands_.emit_fill_staging();
     emit_chunk(0);
     operands_.emit_drain_staging();
@@ -522,11 +587,12 @@ void NestEmitter::emit_tail_chunks(const Xbyak::Operand& end) {
   loops_.end_loop("tail", begin, plan_.lanes);
 }
 
-/// Elements of this chunk: min(lanes, left), as a number for staging buffers and as an opmask.
-void NestEmitter::emit_tail_count() {
+/// Elements of this chunk, or of several: min(elements, left), as a number for staging buffers and
+/// as an opmask.
+void NestEmitter::emit_tail_count(int elements) {
   code_.mov(gpr::counter, gpr::extent);
   code_.sub(gpr::counter, gpr::index);
-  code_.mov(gpr::scratch.cvt32(), plan_.lanes);
+  code_.mov(gpr::scratch.cvt32(), elements);
   code_.cmp(gpr::counter, gpr::scratch);
   code_.cmovg(gpr::counter, gpr::scratch);
   code_.mov(frame_.chunk_count(), gpr::counter);
@@ -546,9 +612,13 @@ Result<MachineCode> emit_nest(const Nest& nest, const NestForm& form, const Targ
                               const EmitOptions& options) {
   const ChunkPlan plan = plan_chunks(nest, form, target);
   Nest reduced = nest;
-  reduced.program = plan.joins_halves
-                        ? with_joined_halves(nest.program)
-                        : with_reciprocals(nest.program, source_levels(nest, form, plan));
+  reduced.program = with_reciprocals(nest.program, source_levels(nest, form, plan));
+  if (plan.joins_halves) reduced.program = with_joined_halves(reduced.program);
+  if (plan.columns_first) {
+    std::vector<bool> is_uniform;
+    for (const Access access : form.access) is_uniform.push_back(access == Access::uniform);
+    reduced.program = adjacent_chunks(reduced.program, plan.chunks, is_uniform);
+  }
   return assemble(fmt::format("tier {}", name_of(target.tier)), options,
                   [&](const CodeBuffer& buffer) {
                     return NestEmitter(reduced, form, plan, target, buffer).emit();

@@ -64,8 +64,10 @@ void NestOperands::make_source(size_t operand) {
       return;
     }
     default:
-      sources_.push_back(
-          &memory_sources_.try_emplace(operand, operand, element, *this).first->second);
+      sources_.push_back(&memory_sources_
+                              .try_emplace(operand, operand, element, *this,
+                                           form_.access[operand] == Access::column)
+                              .first->second);
       return;
   }
 }

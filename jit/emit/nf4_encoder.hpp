@@ -7,7 +7,7 @@
 
 namespace castor::jit {
 
-/// NaNs become the code of -1, which they are above no less than any number.
+/// NaNs, which are above no threshold, become the first code, that of -1.
 class Nf4Encoder final : public MergedBytesEncoder {
  public:
   /// `from`: f16 or bf16.

@@ -44,7 +44,7 @@ std::vector<bool> origins_of(const LaneProgram& program, LaneId value) {
   return is_origin;
 }
 
-/// Whether the value's origins have all wide lanes, and nothing else takes any of them but
+/// Whether the value's origins have all wide lanes, and nothing else takes any of them but narrow
 /// constants.
 bool is_after_wide_lanes(const LaneProgram& program, LaneId value) {
   const std::vector<bool> is_origin = origins_of(program, value);
@@ -62,8 +62,10 @@ bool is_after_wide_lanes(const LaneProgram& program, LaneId value) {
     if (is_wide) return false;
     bool takes_origins = false;
     for_each_operand(inst, [&](LaneId operand) {
-      const bool is_constant = at(program, operand).op == LaneOp::constant;
-      takes_origins |= operand != value && !is_constant && is_origin[static_cast<size_t>(operand)];
+      const LaneInst& from = at(program, operand);
+      const bool may_be_shared = operand == value || from.op == LaneOp::constant;
+      takes_origins |= !may_be_shared && is_origin[static_cast<size_t>(operand)];
+      takes_origins |= bits_of(from.type) == 64;  // a constant too: vectors have half of its lanes
     });
     if (takes_origins) return false;
     is_used_in_computing |= inst.op != LaneOp::store;

@@ -199,7 +199,8 @@ enum class LaneOp : uint8_t {
   float_mul,
   float_div,
   /// a / b as rounding to a small integer sees it: 0 where that is NaN, and below a quarter in
-  /// magnitude anything below a quarter. c, where it is there, is 1 / b, rounded, or the quotient
+  /// magnitude anything below a quarter; or as encoding sees it (QuotientFacts::is_encoded). c,
+  /// where it is there, is 1 / b, rounded, or the quotient
   /// by it, and the lanes of the mask are those where b does not divide by it (with_reciprocals).
   /// imm are QuotientFacts. f32, AVX-512.
   float_quotient,
@@ -260,6 +261,7 @@ struct LaneInst {
   LaneId mask = no_lane;
   int64_t imm = 0;
   int32_t table = -1;   ///< where the instruction looks up: index into the program's tables
+  int32_t chunk = 0;    ///< a load's or store's, where chunks are done as one (adjacent_chunks)
   uint32_t origin = 0;  ///< index of the IR operation that it comes from
 
   static constexpr auto fields(const auto& list) {
@@ -267,7 +269,7 @@ struct LaneInst {
                 field("narrowing", &LaneInst::narrowing), field("a", &LaneInst::a),
                 field("b", &LaneInst::b), field("c", &LaneInst::c), field("mask", &LaneInst::mask),
                 field("imm", &LaneInst::imm), field("table", &LaneInst::table),
-                not_in_code(&LaneInst::origin));
+                field("chunk", &LaneInst::chunk), not_in_code(&LaneInst::origin));
   }
 };
 

@@ -108,10 +108,11 @@ class Reciprocals {
     return binary(LaneOp::float_div, LaneType::f32, number(1.0f), quotient.b, quotient.origin);
   }
 
-  /// The lanes where a divisor's magnitude is not from the least one to the largest.
-  LaneId lanes_beyond(LaneId divisor, float largest, uint32_t origin) {
+  /// The lanes where a divisor's magnitude is not from the smallest one to the largest.
+  LaneId lanes_beyond(LaneId divisor, float largest, uint32_t origin,
+                      float smallest = min_reciprocal_divisor) {
     constexpr uint32_t magnitude_bits = 0x7fffffff;
-    constexpr auto least = std::bit_cast<uint32_t>(min_reciprocal_divisor);
+    const auto least = std::bit_cast<uint32_t>(smallest);
     const uint32_t span = std::bit_cast<uint32_t>(largest) - least;
     const LaneId magnitude = binary(LaneOp::bit_and, LaneType::i32, divisor,
                                     constant(LaneType::i32, magnitude_bits), origin);
@@ -128,8 +129,10 @@ class Reciprocals {
   void add_reciprocal(LaneInst& quotient) {
     const bool in_two_steps = QuotientFacts::of(quotient.imm).takes_two_steps();
     quotient.c = in_two_steps ? two_steps(quotient) : reciprocal_of(quotient);
-    quotient.mask = lanes_beyond(
-        quotient.b, in_two_steps ? max_two_step_divisor : max_reciprocal_divisor, quotient.origin);
+    const bool is_encoded = QuotientFacts::of(quotient.imm).is_encoded;
+    quotient.mask =
+        lanes_beyond(quotient.b, in_two_steps ? max_two_step_divisor : max_reciprocal_divisor,
+                     quotient.origin, is_encoded ? min_encoded_divisor : min_reciprocal_divisor);
   }
 
   /// A quotient by 1 is the product itself, unless its second factor is small or large.

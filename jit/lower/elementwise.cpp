@@ -102,6 +102,11 @@ LaneTensor lower_small_quotient(LaneBuilder& builder, const Operation& operation
   return small_quotient_of_floats({builder, operation, operands, computed_in}, facts);
 }
 
+LaneTensor lower_encoded_quotient(LaneBuilder& builder, const Operation& operation,
+                                  std::span<LaneTensor* const> operands) {
+  return encoded_quotient_of_floats({builder, operation, operands, ElementType::f32});
+}
+
 LaneTensor lower_bounded_product(LaneBuilder& builder, const Operation& operation,
                                  std::span<LaneTensor* const> operands) {
   return bounded_product_of_floats({builder, operation, operands, ElementType::f32});

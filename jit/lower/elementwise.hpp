@@ -21,6 +21,10 @@ LaneTensor lower_small_quotient(LaneBuilder& builder, const Operation& operation
                                 std::span<LaneTensor* const> operands, ElementType computed_in,
                                 QuotientFacts facts);
 
+/// A division of f32 whose result is only encoded (RoundedValues::is_encoded).
+LaneTensor lower_encoded_quotient(LaneBuilder& builder, const Operation& operation,
+                                  std::span<LaneTensor* const> operands);
+
 /// A product of f32 of whose result only small integers are made, bounded as
 /// QuotientFacts::is_bounded says where the second factor is neither small nor large: a quotient by
 /// 1, which is no division where the code can tell so once a row (with_reciprocals).

@@ -86,6 +86,8 @@ LaneTensor div_floats(const Elementwise& op);
 LaneTensor bounded_product_of_floats(const Elementwise& op);
 /// Only small integers are made of the quotient (RoundedValues::is_small).
 LaneTensor small_quotient_of_floats(const Elementwise& op, QuotientFacts facts);
+/// The quotient is only encoded (RoundedValues::is_encoded).
+LaneTensor encoded_quotient_of_floats(const Elementwise& op);
 LaneTensor floor_div_floats(const Elementwise& op);
 LaneTensor mod_floats(const Elementwise& op);
 LaneTensor floor_mod_floats(const Elementwise& op);

@@ -131,6 +131,12 @@ LaneTensor small_quotient_of_floats(const Elementwise& op, QuotientFacts facts) 
   return quotient;
 }
 
+LaneTensor encoded_quotient_of_floats(const Elementwise& op) {
+  if (!op.builder.target().has_avx512()) return div_floats(op);
+  const auto [a, b] = op.values();
+  return op.rounded(op.builder.float_quotient(a, b, {.is_encoded = true}));
+}
+
 LaneTensor min_floats(const Elementwise& op) {
   const auto [a, b] = op.values();
   return op.rounded(op.builder.minimum(a, b));

@@ -412,6 +412,10 @@ class NestLowering {
     if (operation.op == OpKind::div && is_float(type) && facts_.rounded.is_small(result.value)) {
       return lower_small_quotient(builder_, operation, operands, type, facts_of(operation));
     }
+    if (operation.op == OpKind::div && type == ElementType::f32 &&
+        facts_.rounded.is_encoded(result.value)) {
+      return lower_encoded_quotient(builder_, operation, operands);
+    }
     if (operation.op == OpKind::mul && type == ElementType::f32 &&
         facts_.rounded.is_small(result.value) &&
         has_bounded_product(function_, facts_.defining, operation)) {

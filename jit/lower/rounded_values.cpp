@@ -42,6 +42,18 @@ bool is_saturating_conversion(const Function& function, const Operation& operati
          saturates(canonical_options(from, to, convert_options(operation)));
 }
 
+/// Whether the operation converts f32 to a small float of few binades, to nearest.
+bool is_encoding(const Function& function, const Operation& operation) {
+  if (operation.op != OpKind::convert) return false;
+  const ElementType from = function.type_of(operation.operands[0]).element;
+  const ElementType to = function.type_of(operation.results[0]).element;
+  const bool is_limited = kind_of(to) == ElementKind::floating && bits_of(to) <= 8;
+  if (from != ElementType::f32 || !is_limited) return false;
+  const ConvertOptions options = canonical_options(from, to, convert_options(operation));
+  return options.rounding == Rounding::by_type &&
+         (options.overflow == Overflow::by_type || options.overflow == Overflow::saturate);
+}
+
 constexpr int max_bits = 16;  // integers are saturated to 16 at most
 
 /// Whether a constant of i32 has but numbers from `least` to the largest of 16 bits.
@@ -149,6 +161,7 @@ RoundedValues::RoundedValues(const Function& function)
       may_be_least_(function.values.size(), true),
       may_be_beyond_(function.values.size(), true),
       small_(function.values.size(), false),
+      encoded_(function.values.size(), false),
       nearest_(function.values.size()) {
   const SaturatedValues saturated(function);
   const size_t values = function.values.size();
@@ -156,7 +169,10 @@ RoundedValues::RoundedValues(const Function& function)
   std::vector<bool> has_range(values, true);  // all readers so far clamp it to small numbers
   std::vector<bool> is_small(values, true);   // as far as all readers so far tell
   std::vector<bool> is_nearest(values, true);
-  for (ValueId result : function.results) has_range[result] = is_small[result] = false;
+  std::vector<bool> is_encoded(values, true);
+  for (ValueId result : function.results) {
+    has_range[result] = is_small[result] = is_encoded[result] = false;
+  }
   for (size_t i = function.operations.size(); i-- > 0;) {  // readers first
     const Operation& operation = function.operations[i];
     const ValueId result = operation.results[0];
@@ -168,12 +184,14 @@ RoundedValues::RoundedValues(const Function& function)
     if (!is_ranged) ranges_[result].reset();
     const bool rounds = saturates && (is_ranged || bits_of(element) <= 16) &&
                         rounds_small_numbers_to_zero(convert_options(operation));
+    const bool encodes = is_encoding(function, operation);
     const bool is_even = rounds && convert_options(operation).rounding == Rounding::nearest_even;
     for (ValueId operand : operation.operands) {
       if (operand == no_value) continue;
       is_read[operand] = true;
       if (!rounds) is_small[operand] = false;
       if (!is_even) is_nearest[operand] = false;
+      if (!encodes) is_encoded[operand] = false;
       if (is_even) unite(nearest_[operand], is_ranged ? *ranges_[result] : range_of_type(element));
       if (!saturated.with_not_negative[result]) may_be_least_[operand] = false;
       if (!saturated.with_any[result]) may_be_beyond_[operand] = false;
@@ -187,6 +205,7 @@ RoundedValues::RoundedValues(const Function& function)
   for (ValueId value = 0; value < values; ++value) {
     small_[value] =
         is_small[value] && is_read[value] && has_f32_nans(function.type_of(value).element);
+    encoded_[value] = is_encoded[value] && is_read[value];
     if (!is_nearest[value]) nearest_[value].reset();
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that only small integers are made of, which may be computed less exactly than others.
+// Values that only small integers, or small floats, are made of, which may be computed less exactly
+// than others.
 #pragma once
 
 #include <optional>
@@ -46,6 +47,9 @@ class RoundedValues {
   /// of a small range, that saturate, and round to the nearest or toward zero: then NaN may as well
   /// be 0, and anything below a quarter in magnitude anything else below a quarter.
   bool is_small(ValueId value) const { return small_[value]; }
+  /// Whether an f32 is read by nothing but conversions to floats of at most 8 bits, to nearest,
+  /// that have a limited range and make the same of all that is beyond it.
+  bool is_encoded(ValueId value) const { return encoded_[value]; }
   /// The numbers that all readers of such a float saturate it to, where all round it to the nearest
   /// even integer; else nothing.
   std::optional<SmallRange> nearest_range(ValueId value) const {
@@ -60,6 +64,7 @@ class RoundedValues {
   std::vector<bool> may_be_least_;
   std::vector<bool> may_be_beyond_;
   std::vector<bool> small_;
+  std::vector<bool> encoded_;
   std::vector<std::optional<SmallRange>> nearest_;
 };
 

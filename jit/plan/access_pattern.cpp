@@ -6,6 +6,7 @@
 
 #include "ir/support/integer_math.hpp"
 #include "jit/conv/epilogue/epilogue.hpp"
+#include "jit/plan/columns.hpp"
 #include "jit/plan/fold_space.hpp"
 #include "jit/plan/prefetch.hpp"
 #include "jit/plan/split_space.hpp"
@@ -120,6 +121,9 @@ IterationSpace nest_space(const Nest& nest, const Dims& extents, std::span<const
   IterationSpace space = iteration_space(extents, strides, storage);
   const int lanes = target.vector_bits() / nest.program.widest_bits();
   share_tables(nest, space, target);
+  space.form.prefetch = prefetch_of(nest, space, target);
+  put_columns_first(nest, space, target);
+  if (space.form.has(Access::column)) return space;  // streaming code prefetches row by row
   merge_periods(space, storage, lanes, target);
   space.form.prefetch = prefetch_of(nest, space, target);
   return space;

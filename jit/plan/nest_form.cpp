@@ -64,8 +64,8 @@ Access access_of(const IterationSpace& space, size_t k, const OperandStorage& st
 }
 
 std::string_view name_of(Access access) {
-  constexpr std::string_view names[] = {"contiguous", "strided",  "bitwise", "uniform",
-                                        "periodic",   "repeated", "table",   "tables"};
+  constexpr std::string_view names[] = {"contiguous", "strided", "bitwise", "uniform", "periodic",
+                                        "repeated",   "table",   "tables",  "column"};
   return names[static_cast<size_t>(access)];
 }
 

@@ -27,6 +27,8 @@ enum class Access : uint8_t {
   repeated,    ///< one element for each period; these are consecutive
   table,       ///< one table for the whole axis, whose elements are read in any order
   tables,      ///< a table for each element of the axis; these are dense and consecutive
+  column,  ///< consecutive elements, the same along the next axis, whose loop is then within that
+           ///< over the innermost one (jit/plan/columns.hpp)
 };
 std::string_view name_of(Access access);
 
@@ -99,8 +101,8 @@ struct NestForm {
 };
 
 /// An iteration space with its extents. Axes are merged where one continues the other in every
-/// operand, and axes of extent 1 are gone. The others are ordered so that the innermost has the
-/// smallest strides, of outputs first, then of inputs.
+/// operand, unless one was split (jit/plan/columns.hpp), and axes of extent 1 are gone. The others
+/// are ordered so that the innermost has the smallest strides, of outputs first, then of inputs.
 struct IterationSpace {
   NestForm form;
   Dims extents;                                        ///< innermost first

@@ -6,6 +6,7 @@
 
 #include "ir/support/integer_math.hpp"
 #include "ir/types/storage.hpp"
+#include "jit/plan/columns.hpp"
 
 namespace castor::detail {
 
@@ -31,7 +32,9 @@ class Cuts {
     for (int outer = axis + 1; outer < space_.form.rank; ++outer) {
       split.rows *= space_.extents[outer];
     }
-    const int64_t step = axis == 0 ? step_of_elements() : 1;
+    const int64_t step = axis == 0                    ? step_of_elements()
+                         : axis == 1 && has_columns() ? jit::min_rows_of_columns
+                                                      : 1;
     split.unit = step;
     for (size_t k = step_.first_output; k < step_.operands.size(); ++k) {
       if (!is_bitwise(k)) continue;
@@ -44,6 +47,11 @@ class Cuts {
     if (axis == 0) split.unit = whole_lines(split, wanted);
     split.units = units_of(split, split.unit);
     return split;
+  }
+
+  /// Whether rows are done for columns first, which are best left whole.
+  bool has_columns() const {
+    return std::ranges::find(ready_.code.access, jit::Access::column) != ready_.code.access.end();
   }
 
  private:
@@ -177,6 +185,7 @@ NestSplit split_nest(const ReadyNest& ready, int64_t tasks) {
   NestSplit best = {.axis = ready.step.space.form.rank - 1,
                     .extent = ready.step.space.extents[ready.step.space.form.rank - 1]};
   for (int axis = best.axis; axis >= 0 && best.count() < wanted; --axis) {
+    if (axis == 0 && cuts.has_columns() && best.count() >= tasks) break;
     const std::optional<NestSplit> split = cuts.along(axis, wanted);
     if (split && split->count() > best.count()) best = *split;
   }

@@ -13,7 +13,7 @@ namespace castor::fuzz {
 namespace {
 
 constexpr size_t element_sizes = 5;  // narrower than a byte; 1, 2, 4, 8 bytes
-constexpr size_t access_kinds = 8;   // kinds of jit::Access
+constexpr size_t access_kinds = 9;   // kinds of jit::Access
 constexpr std::array<int, 9> element_widths = {1, 2, 3, 4, 6, 8, 16, 32, 64};
 constexpr std::array<int, 4> lane_widths = {8, 16, 32, 64};
 constexpr std::array<int, 5> lane_counts = {4, 8, 16, 32, 64};
@@ -158,7 +158,8 @@ bool access_concerns(const AccessCell& cell, jit::Tier tier) {
   const bool is_sub_byte = cell.element_bytes == 0;
   switch (cell.access) {
     case jit::Access::contiguous: return true;
-    case jit::Access::strided: return false;
+    case jit::Access::strided:
+    case jit::Access::column: return false;  // only where quotients are by columns
     case jit::Access::table:
     case jit::Access::tables: return !cell.of_output && !is_sub_byte;
     case jit::Access::bitwise: return is_sub_byte;

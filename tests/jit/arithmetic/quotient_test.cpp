@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "ir/numerics/scalar.hpp"
 #include "tests/support/long_form.hpp"
 #include "tests/support/on_every_engine.hpp"
 
@@ -217,6 +218,50 @@ TEST(Quotient, ZeroPoints) {
   }
 }
 
+/// Rows of numbers whose quotients are nearly halfway between codes of a small float, and of
+/// special ones.
+Rows rows_to_encode(ElementType to) {
+  std::mt19937 random(22);
+  Rows rows;
+  const uint64_t codes = uint64_t{1} << (bits_of(to) - 1);
+  const auto value = [&](uint64_t code) {
+    return std::bit_cast<double>(numerics::convert(code, to, ElementType::f64, {}));
+  };
+  for (int exponent = -149; exponent <= 127; ++exponent) {
+    const float significand =
+        std::bit_cast<float>(0x3f800000 | static_cast<uint32_t>(random()) >> 9);
+    const float divisor = std::ldexp(exponent % 3 == 0 ? -significand : significand, exponent);
+    rows.add(divisor, random);
+    for (int64_t i = 0; i < Rows::columns; i += 2) {
+      const uint64_t code = random() % (codes - 1);
+      const double halfway = (value(code) + value(code + 1)) / 2;
+      if (!std::isfinite(halfway)) continue;
+      const auto near = static_cast<float>(halfway * static_cast<double>(divisor));
+      rows.x.elements[rows.x.elements.size() - static_cast<size_t>(Rows::columns - i)] =
+          static_cast<uint32_t>(bits_of_float(random() % 2 == 0 ? near : -near) + random() % 5 - 2);
+    }
+  }
+  for (const float divisor : {0x1p-80f, 0x1.fffffep-81f, 0x1p100f, 0x1.000002p100f, 0.0f, -0.0f,
+                              HUGE_VALF, -HUGE_VALF, std::nanf("")}) {
+    rows.add(divisor, random);
+  }
+  return rows;
+}
+
+TEST(Quotient, RowsThatAreEncoded) {
+  for (const std::string to :
+       {"f8e4m3", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f6e2m3", "f6e3m2", "f4e2m1"}) {
+    const Rows rows = rows_to_encode(*element_type_named(to));
+    for (const std::string overflow :
+         {"", "{overflow = saturate}", "{overflow = saturate_finite}"}) {
+      check("func @f(%x: f32[?n, ?c], %s: f32[?n]) -> " + to +
+                "[?n, ?c] { %q = div %x, %s {broadcast = pdpd, axis = 0} %y = convert %q " +
+                overflow + " : " + to + " return %y }",
+            {rows.x, rows.s});
+    }
+  }
+}
+
 /// The rows as columns: divisors along the innermost axis.
 TEST(Quotient, ColumnsOfEveryDivisor) {
   const Rows rows = all_rows();
@@ -231,6 +276,36 @@ TEST(Quotient, ColumnsOfEveryDivisor) {
       "func @f(%x: f32[?n, ?c], %s: f32[?c]) -> i8[?n, ?c] {"
       " %y = quantize_linear %x, %s : i8 return %y }",
       {x, rows.s});
+}
+
+/// Columns beside outer axes, and beside operands that are the same for all elements.
+TEST(Quotient, ColumnsOfMatrices) {
+  const Rows rows = all_rows();
+  const auto part = [&](ElementType type, const Dims& shape) {
+    Patterns patterns{type, shape, {}};
+    for (int64_t i = 0; i < *element_count(shape); ++i) {
+      patterns.elements.push_back(rows.x.elements[static_cast<size_t>(i)]);
+    }
+    return patterns;
+  };
+  for (const int64_t columns : {64, 70, 130, 191}) {
+    Patterns s{ElementType::f32, Dims{columns}, {}};
+    Patterns z{ElementType::i16, Dims{columns}, {}};
+    for (int64_t i = 0; i < columns; ++i) {
+      s.elements.push_back(rows.s.elements[static_cast<size_t>(7 * i) % rows.s.elements.size()]);
+      z.elements.push_back(static_cast<uint64_t>(i * 4663 & 0xffff));
+    }
+    const Patterns x = part(ElementType::f32, Dims{3, 16, columns});
+    check(
+        "func @f(%x: f32[3, 16, ?c], %s: f32[?c], %z: i16[?c], %p: f32[3, 1, 1])"
+        " -> i16[3, 16, ?c] { %w = mul %x, %p"
+        " %y = quantize_linear %w, %s, %z {axis = 2} : i16 return %y }",
+        {x, s, z, part(ElementType::f32, Dims{3, 1, 1})});
+    check(
+        "func @f(%x: f32[3, 16, ?c], %s: f32[?c]) -> f8e5m2[3, 16, ?c] {"
+        " %q = div %x, %s %y = convert %q : f8e5m2 return %y }",
+        {x, s});
+  }
 }
 
 TEST(Quotient, OtherReadersSeeTheWholeQuotient) {

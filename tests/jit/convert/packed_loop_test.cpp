@@ -52,6 +52,7 @@ bool has_line(const std::string& dump, const std::string& name) {
   return dump.find("\n  " + name + " ") != std::string::npos;
 }
 
+/// Codes of four bits are replaced before their bits are moved.
 TEST(PackedLoop, AllSumsOfBitsAreMovedOrCopied) {
   int moved = 0;
   for (const ElementType from : sub_byte_types()) {
@@ -60,7 +61,10 @@ TEST(PackedLoop, AllSumsOfBitsAreMovedOrCopied) {
       const std::string dump = dump_of(conversion, Tier::avx512_vbmi);
       const bool moves = has_line(dump, "bits");
       const bool copies = has_line(dump, "copy");
-      EXPECT_EQ(moves || copies, is_sum_of_bits(conversion)) << conversion.name() << "\n" << dump;
+      const bool has_tables = bits_of(from) == 4 && bits_of(to) <= 4;
+      EXPECT_EQ(moves || copies, has_tables || is_sum_of_bits(conversion))
+          << conversion.name() << "\n"
+          << dump;
       moved += moves ? 1 : 0;
     }
   }

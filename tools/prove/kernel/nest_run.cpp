@@ -29,6 +29,7 @@ castor::Status check_form(const NestSubject& code) {
     return Error(ErrorCode::unsupported, fmt::format("no layout of {}", what));
   };
   if (code.form.folded_row != 0) return left_out("blocks of rows that are folded");
+  if (code.form.has(Access::column)) return left_out("loops over columns around rows");
   if (jit::finds_nans(code.nest.program)) return left_out("NaNs that are folded into opmasks");
   return {};
 }

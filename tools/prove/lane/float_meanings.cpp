@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Float lanes: x86's instructions, and conversions between lanes of different kinds.
+#include "jit/lane/quotient_facts.hpp"
 #include "tools/prove/lane/step.hpp"
 
 namespace castor::prove {
@@ -96,9 +97,12 @@ Term fixed_up(LaneStep& step, FloatFormat f) {
   return result;
 }
 
-/// A quotient that rounding to an integer reads. Below a quarter it may be any number below: this
-/// is the one that a division gives.
+/// A quotient that rounding to an integer, or encoding, reads. Small ones may be any number as
+/// small: this is the one that a division gives.
 Term quotient(const LaneStep& step, FloatFormat f) {
+  if (jit::QuotientFacts::of(step.inst.imm).is_encoded) {
+    return x86::div(f, nearest, step.a, step.b);
+  }
   const Term bare = float_div(f, nearest, step.a, step.b);
   return if_then_else(is_nan(f, bare), like(bare, 0), bare);
 }
