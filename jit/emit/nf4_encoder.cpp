@@ -149,7 +149,8 @@ OwnedVector Nf4Encoder::emit_bf16_buckets(LaneEmitter& emitter, const Xbyak::Zmm
   code.vpaddb(exponent, upper, upper);
   code.vpaddb(exponent | last_bit.get(), exponent, all(one));
   code.vpcmpeqb(is_nan, exponent, all(bf16_infinity));
-  code.vptestmb(is_nan | is_nan, lower, all(bf16_mantissa));
+  const Xbyak::Opmask& has_exponent = is_nan;
+  code.vptestmb(is_nan | has_exponent, lower, all(bf16_mantissa));
   code.vpsubusb(exponent, exponent, all(bf16_zeroth));
   code.vpminub(exponent, exponent, all(last_binade));
   code.vpsllw(exponent, exponent, 2);
