@@ -109,7 +109,8 @@ struct Bf16Codes {
   /// How much a pair counts, as a shift.
   int pair_shift() const { return mantissa_bits + 1; }
   int index_mask() const { return (1 << pair_shift()) - 1; }
-  /// Where codes of numbers end.
+  /// The first number of pairs, counted from the normal ones on, whose codes are the NaN's or
+  /// above.
   int overflowing_pairs() const { return highest_bit >> pair_shift(); }
 };
 

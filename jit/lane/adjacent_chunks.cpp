@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/lane/adjacent_chunks.hpp"
 
+#include "jit/lane/program_copy.hpp"
+
 namespace castor::jit {
 
 namespace {
@@ -24,26 +26,16 @@ std::vector<bool> shared_instructions(const LaneProgram& program,
 LaneProgram adjacent_chunks(const LaneProgram& program, int chunks,
                             const std::vector<bool>& is_uniform) {
   const std::vector<bool> is_shared = shared_instructions(program, is_uniform);
-  LaneProgram copied = program;
-  copied.code.clear();
-  std::vector<LaneId> copies(program.code.size(), no_lane);
-  const auto copy = [&](size_t i, int chunk) {
-    LaneInst inst = program.code[i];
-    for_each_operand(inst,
-                     [&](LaneId& operand) { operand = copies[static_cast<size_t>(operand)]; });
-    inst.chunk = chunk;
-    copies[i] = static_cast<LaneId>(copied.code.size());
-    copied.code.push_back(inst);
-  };
+  ProgramCopy copied(program);
   for (size_t i = 0; i < program.code.size(); ++i) {
-    if (is_shared[i]) copy(i, 0);
+    if (is_shared[i]) copied.copy(i);
   }
   for (int chunk = 0; chunk < chunks; ++chunk) {
     for (size_t i = 0; i < program.code.size(); ++i) {
-      if (!is_shared[i]) copy(i, chunk);
+      if (!is_shared[i]) copied.copy(i, chunk);
     }
   }
-  return copied;
+  return copied.take();
 }
 
 }  // namespace castor::jit

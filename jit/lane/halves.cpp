@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jit/lane/halves.hpp"
 
-#include <algorithm>
+#include "jit/lane/program_copy.hpp"
 
 namespace castor::jit {
 
@@ -88,28 +88,15 @@ LaneId value_after_wide_lanes(const LaneProgram& program) {
 LaneProgram with_joined_halves(const LaneProgram& program) {
   const LaneId value = value_after_wide_lanes(program);
   const std::vector<bool> is_origin = origins_of(program, value);
-  LaneProgram joined = program;
-  joined.code.clear();
-  std::vector<LaneId> copies(program.code.size(), no_lane);
-  const auto copy = [&](size_t i) {
-    LaneInst inst = program.code[i];
-    for_each_operand(inst,
-                     [&](LaneId& operand) { operand = copies[static_cast<size_t>(operand)]; });
-    copies[i] = static_cast<LaneId>(joined.code.size());
-    joined.code.push_back(inst);
-  };
+  ProgramCopy joined(program);
   for (size_t i = 0; i < program.code.size(); ++i) {
-    if (is_origin[i]) copy(i);
+    if (is_origin[i]) joined.copy(i);
   }
-  const LaneInst& last = at(program, value);
-  LaneId& copy_of_value = copies[static_cast<size_t>(value)];
-  joined.code.push_back(
-      {.op = LaneOp::join, .type = last.type, .a = copy_of_value, .origin = last.origin});
-  copy_of_value = static_cast<LaneId>(joined.code.size()) - 1;
+  joined.join(static_cast<size_t>(value));
   for (size_t i = 0; i < program.code.size(); ++i) {
-    if (!is_origin[i]) copy(i);
+    if (!is_origin[i]) joined.copy(i);
   }
-  return joined;
+  return joined.take();
 }
 
 }  // namespace castor::jit

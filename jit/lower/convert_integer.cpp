@@ -103,7 +103,8 @@ LaneTensor convert_to_e5m2(LaneBuilder& builder, LaneTensor& source, LaneId exac
     return LaneTensor::encoded(builder, to, {value, Narrowing::f16_to_e5m2}, exact, options);
   }
   // The exponent field of fnuz is one more, but zero's. No integer is subnormal, and what is too
-  // large is carried to the code of NaN.
+  // large is carried to the code of NaN. Narrowing::f16_to_e5m2fnuz, which knows subnormal numbers
+  // too, takes 1.3 times as long (Convert/i16/f8e5m2fnuz/256KiB).
   const LaneId unit = builder.constant(LaneType::i16, 1 << 10);
   const LaneId rebased = builder.add(value, builder.min_unsigned(value, unit));
   const Storable codes = {builder.round_half_even(rebased, 8), Narrowing::high_half};

@@ -48,7 +48,7 @@ class RoundedValues {
   /// be 0, and anything below a quarter in magnitude anything else below a quarter.
   bool is_small(ValueId value) const { return small_[value]; }
   /// Whether an f32 is read by nothing but conversions to floats of at most 8 bits, to nearest,
-  /// that have a limited range and make the same of all that is beyond it.
+  /// whose overflow gives the same result for all finite numbers and infinities of a sign.
   bool is_encoded(ValueId value) const { return encoded_[value]; }
   /// The numbers that all readers of such a float saturate it to, where all round it to the nearest
   /// even integer; else nothing.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/support/integer_math.hpp"
+#include "jit/lane/hoist.hpp"
 #include "jit/plan/fold_space.hpp"
 
 namespace castor::jit {
@@ -14,9 +15,9 @@ namespace {
 constexpr int64_t min_columns = 64;
 /// Instructions of the longest program, of which the code has several copies.
 constexpr size_t max_instructions = 64;
-/// At most: their lines stay in L1, and their pages in the first TLB.
+/// Rows at once, at most: their lines stay in L1, and their pages in the first TLB.
 constexpr int64_t max_rows = 64;
-/// Where tensors do not fit in L2: rows that hardware reads ahead in at once.
+/// Rows at once where tensors do not fit in L2: as many as the hardware prefetchers follow.
 constexpr int64_t max_far_rows = 8;
 /// Beyond that multiple of L2, memory is waited for, and rows are read faster one by one (256
 /// MiB: 1.1 times).
@@ -44,29 +45,27 @@ bool goes_lane_by_lane(const LaneInst& inst) {
          inst.op == LaneOp::remainder_each || inst.op == LaneOp::float_remainder_each;
 }
 
+/// Which instructions move along an axis: those are of chunks, as levels say.
+std::vector<LoopLevel> levels_along(const Nest& nest, const IterationSpace& space, size_t axis) {
+  std::vector<LoopLevel> sources;
+  for (size_t k = 0; k < nest.inputs.size(); ++k) {
+    sources.push_back(space.strides[k][axis] == 0 ? LoopLevel::row : LoopLevel::chunk);
+  }
+  return loop_levels(nest.program, sources);
+}
+
 /// Whether a quotient's divisor follows from columns alone, and its dividend does not.
 bool divides_by_columns(const Nest& nest, const IterationSpace& space) {
-  const LaneProgram& program = nest.program;
-  std::vector<bool> moves(program.code.size(), false);   // from row to row
-  std::vector<bool> varies(program.code.size(), false);  // along rows
-  bool found = false;
-  for (size_t i = 0; i < program.code.size(); ++i) {
-    const LaneInst& inst = program.code[i];
-    if (goes_lane_by_lane(inst)) return false;
-    if (inst.op == LaneOp::load) {
-      const auto source = static_cast<size_t>(inst.imm);
-      moves[i] = space.strides[source][1] != 0;
-      varies[i] = space.strides[source][0] != 0;
-    }
-    for_each_operand(inst, [&](LaneId id) {
-      moves[i] = moves[i] || moves[static_cast<size_t>(id)];
-      varies[i] = varies[i] || varies[static_cast<size_t>(id)];
-    });
-    if (inst.op != LaneOp::float_quotient) continue;
-    const auto divisor = static_cast<size_t>(inst.b);
-    found |= varies[divisor] && !moves[divisor] && moves[i];
+  const std::vector<LaneInst>& code = nest.program.code;
+  if (std::ranges::any_of(code, goes_lane_by_lane)) return false;
+  const std::vector<LoopLevel> columns = levels_along(nest, space, 0);
+  const std::vector<LoopLevel> rows = levels_along(nest, space, 1);
+  for (size_t i = 0; i < code.size(); ++i) {
+    if (code[i].op != LaneOp::float_quotient || rows[i] != LoopLevel::chunk) continue;
+    const auto divisor = static_cast<size_t>(code[i].b);
+    if (rows[divisor] != LoopLevel::chunk && columns[divisor] == LoopLevel::chunk) return true;
   }
-  return found;
+  return false;
 }
 
 /// The largest number of rows that divides all; 0: there is none, so that rows are done one by one,
@@ -109,8 +108,8 @@ void split_rows(IterationSpace& space, int64_t rows) {
 void put_columns_first(const Nest& nest, IterationSpace& space, const Target& target) {
   if (!target.has_avx512() || space.form.rank < 2 || space.form.rank == max_rank) return;
   if (nest.program.code.size() > max_instructions) return;
-  if (nest.program.folds() || !has_whole_rows(nest, space) || !divides_by_columns(nest, space))
-    return;
+  if (nest.program.folds() || !has_whole_rows(nest, space)) return;
+  if (!divides_by_columns(nest, space)) return;
   const int64_t rows = rows_at_once(nest, space, target);
   if (rows == 0 || space.extents[0] < min_columns) return;
   split_rows(space, rows);

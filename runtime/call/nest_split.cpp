@@ -50,9 +50,7 @@ class Cuts {
   }
 
   /// Whether rows are done for columns first, which are best left whole.
-  bool has_columns() const {
-    return std::ranges::find(ready_.code.access, jit::Access::column) != ready_.code.access.end();
-  }
+  bool has_columns() const { return space_.form.has(jit::Access::column); }
 
  private:
   bool is_bitwise(size_t k) const { return ready_.code.access[k] == jit::Access::bitwise; }

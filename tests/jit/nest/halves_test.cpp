@@ -52,7 +52,7 @@ TEST(Halves, AreOfNestsWithOneWayFromWideLanes) {
 TEST(Halves, ComputeTheSame) {
   for (const Row& row : rows) {
     const FunctionPtr function = parse_function(row.text).value();
-    if (function->results.size() > 1) continue;
+    if (function->results.size() > 1) continue;  // mistake_anywhere takes functions of one
     Patterns x{function->type_of(function->parameters[0]).element, Dims{37}, {}};
     const uint64_t mask = bits_of(x.type) == 64 ? ~uint64_t{0} : 0xffffffff;
     for (uint64_t i = 0; i < 37; ++i) {
